@@ -60,3 +60,6 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.run
 
 $(VENV)/.browser: requirements/browser.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" browser
+
+$(VENV)/.inspect: requirements/inspect.txt $(VENV)/.dev
+	@sh tools/setup "$(PYTHON)" "$(VENV)" inspect

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.batch.conftest import edit, run_document
 from tests.waiting import eventually
+from tools.ray_cluster import ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,32 +30,11 @@ pytestmark = [
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (requirements/ray.txt)"),
 ]
 
+ROOT = Path(__file__).parents[2]
 SAME = ("id", "status", "error", "diff", "model")
-HEAD = """
-import json, os, sys, time
-import ray
-from ray.cluster_utils import Cluster
-node = {
-    "num_cpus": 1, "include_log_monitor": False, "object_store_memory": 100 << 20,
-}
-cluster = Cluster(True, head_node_args={**node, "include_dashboard": False, "no_monitor": True})
-nodes = [cluster.add_node(**node) for _ in range(int(sys.argv[1]))]
-cluster.wait_for_nodes()
-pids = [[each.process.pid for each in node.all_processes.get("raylet", [])] for node in nodes]
-print(json.dumps({"address": cluster.address, "raylets": pids}), flush=True)
-sys.stdin.read()
-cluster.shutdown()
-"""
-
-
 OTHERS = 2  # nodes beside the head
-# What nobody looks at here takes a third of what a cluster costs: a process for each that might be needed.
-LESS = dict.fromkeys(
-    (
-        "RAY_USAGE_STATS_ENABLED", "RAY_enable_metrics_collection", "RAY_enable_worker_prestart",
-        "RAY_prestart_worker_first_driver",
-    ), "0",
-)  # fmt: skip
+LISTENING = "0A"  # the state in /proc/net/tcp
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
 
 class Nodes:
@@ -61,17 +42,18 @@ class Nodes:
 
     def __init__(self) -> None:
         environment = {
-            **os.environ, **LESS, "RAY_health_check_period_ms": "500",
-            "RAY_health_check_failure_threshold": "3", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1",
+            **os.environ, **ENVIRONMENT, "RAY_health_check_period_ms": "500",
+            "RAY_health_check_failure_threshold": "3",
         }  # fmt: skip
         self.process = subprocess.Popen(
-            [sys.executable, "-c", HEAD, str(OTHERS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=environment, text=True, start_new_session=True,
+            [sys.executable, "-m", "tools.ray_cluster", str(OTHERS)], cwd=ROOT, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True,
+            start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout
         found = json.loads(next(line for line in self.process.stdout if line.startswith("{")))
         self.address: str = found["address"]
-        self.raylets: list[int] = [pids[0] for pids in found["raylets"]]
+        self.raylets: list[int] = found["raylets"]
 
     def kill(self, number: int) -> None:
         """Kill a node: it is gone from one moment to the next, with its workers."""
@@ -111,11 +93,66 @@ def below(pid: int) -> list[int]:
     return found
 
 
+def listening(pid: int) -> set[str]:
+    """Return the addresses at which a process and those below it listen, as the kernel writes them."""
+    sockets, found = {}, set()
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/net/{table}", encoding="ascii") as file:
+            for line in file.readlines()[1:]:
+                fields = line.split()
+                if fields[3] == LISTENING:
+                    sockets[f"socket:[{fields[9]}]"] = fields[1].partition(":")[0]
+    for each in (pid, *descendants(pid)):
+        try:
+            names = os.listdir(f"/proc/{each}/fd")
+            links = {os.readlink(f"/proc/{each}/fd/{name}") for name in names}
+        except OSError:
+            continue
+        found |= {sockets[link] for link in links & set(sockets)}
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below a process."""
+    found = below(pid)
+    for each in found:  # which grows meanwhile
+        found += below(each)
+    return found
+
+
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
     cluster = Nodes()
     yield cluster
     cluster.close()
+
+
+@pytest.fixture(autouse=True)
+def environment(yard: Yard) -> None:
+    yard.environment |= ENVIRONMENT
+
+
+def test_ray_listens_on_the_loopback_address_alone(yard: Yard, nodes: Nodes) -> None:
+    """The cluster of these tests; and the one that a batch without an address starts by itself."""
+    assert listening(nodes.process.pid)
+    assert listening(nodes.process.pid) <= LOOPBACK
+    yard.workspace("w")
+    slow = "sleep 3"
+    yard.jobs([{"id": 1, "path": "w", "document": run_document(slow), "options": {"approve": [slow]}}])
+    environment = {name: value for name, value in yard.environment.items() if name not in ENVIRONMENT}
+    command = yard.command("--engine=ray", "--workers=1")
+    with subprocess.Popen(
+        command, cwd=yard.top, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        seen: set[str] = set()
+        while process.poll() is None:
+            seen |= listening(process.pid)
+            time.sleep(0.2)
+        assert process.stderr
+        assert process.returncode == 0, process.stderr.read()
+    assert seen
+    assert seen <= LOOPBACK
+    assert set(yard.statuses().values()) == {"applied"}
 
 
 def test_each_job_has_a_work_tree_of_its_own_on_the_node_that_runs_it(yard: Yard, nodes: Nodes) -> None:

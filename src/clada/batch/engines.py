@@ -267,12 +267,18 @@ CHUNK_BYTES = 8 << 20  # of the documents of a task, and of the results after wh
 TASKS_PER_CPU = 2  # one that runs, and one that waits
 RETRIES = 20  # of a task whose node was lost
 CONNECTING = 10.0  # seconds
+# Despite its name, "0" lets Ray listen on the loopback address alone on every system. Any program that
+# reaches its ports can run code.
+LOOPBACK_ONLY = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 class RayEngine:
     """A Ray cluster, whose tasks carry out chunks of jobs. Used as a context manager."""
 
     def __init__(self, config: Config, address: str | None, workers: int) -> None:
+        if not address:  # Ray on this machine alone: it reads these variables when it is imported
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            os.environ.setdefault(LOOPBACK_ONLY, "0")
         try:
             self._ray: Any = import_module("ray")
         except ImportError:
@@ -297,8 +303,7 @@ class RayEngine:
         _check_address(self._address)
         given: dict[str, Any] = {"address": self._address}
         if not self._address:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            given = {"num_cpus": self._workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            given = {"address": "local", "num_cpus": self._workers, "include_dashboard": False}
         before = signal.getsignal(signal.SIGTERM)
         try:
             self._ray.init(**given, log_to_driver=False, logging_level="error")
