@@ -306,17 +306,17 @@ def _notes_on_paths(plan: Plan, root: str) -> list[str]:
 def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
     """Summarise a plan for the history: `2 writes, 1 run: a.py, b.py, make`.
 
-    If some tasks were skipped: `1 of 2 writes`.
+    If some tasks failed or were skipped: `1 of 2 writes`.
     """
     items = [item for block in plan.blocks if block.valid for item in block.operations]
     names = [item.name for item in items]
-    left = [
-        task.operation for block in blocks if block.valid for task in block.tasks if task.status == "skipped"
+    not_done = [
+        task.operation for block in blocks if block.valid for task in block.tasks if task.status != "success"
     ]
     parts = []
     for name in dict.fromkeys(names):
-        count, undone = names.count(name), left.count(name)
-        part = f"{count - undone} of {count}" if undone else f"{count}"
+        count, missing = names.count(name), not_done.count(name)
+        part = f"{count - missing} of {count}" if missing else f"{count}"
         parts.append(f"{part} {name}{'' if count == 1 else 's'}")
     targets = list(dict.fromkeys(item.target.partition("\n")[0] for item in items))
     shown = ", ".join(targets[:MOST_TARGETS])
