@@ -114,6 +114,22 @@ class Place:
         )
 
 
+@pytest.hookimpl(tryfirst=True)  # before the slow tests are deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow all but a sample of the cases of a test that has the mark `sample(count)`."""
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tables.values():
+        mark = cases[0].get_closest_marker("sample")
+        count = mark.args[0] if mark else 0
+        chosen = {number * len(cases) // count for number in range(count)}  # spread over the table
+        for number, case in enumerate(cases):
+            if number not in chosen:
+                case.add_marker("slow")
+
+
 @pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["sample", "all"])
 def is_whole(request: pytest.FixtureRequest) -> bool:
     """Return whether to try a whole table, which is slow, or a sample of it."""

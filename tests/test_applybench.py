@@ -106,6 +106,7 @@ def test_clada_is_never_wrong_and_applies_what_should_be(cases: list[Case]) -> N
     assert [r for r in results if r.score == "refused" and r.case.label == "apply"] == []
 
 
+@pytest.mark.slow
 def test_other_programs_apply_diffs_without_slips(cases: list[Case]) -> None:
     """Adapters of programs work."""
     plain = [case for case in cases if case.slip == "none"]

@@ -137,6 +137,7 @@ def after(change: str, failing: str) -> str:
     return f"{change}\n{failing}\n"
 
 
+@pytest.mark.sample(24)
 @RECORDS
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_taken_back(project: Path, change: str, record: str) -> None:

@@ -37,6 +37,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_said_and_done_is_the_same(case: str, tmp_path: Path) -> None:
     """Outputs, exit code, files."""

@@ -207,6 +207,7 @@ def plan_and_document(request: pytest.FixtureRequest) -> tuple[Plan, str]:
     return plan, document
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "arguments",
     [

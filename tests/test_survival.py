@@ -228,6 +228,7 @@ open("file", "w").close()
 """
 
 
+@pytest.mark.slow
 def test_a_tree_that_is_deeper_than_python_calls(place: Place) -> None:
     """The commit takes it in."""
     (place.path / "deep.py").write_text(DEEP)

@@ -74,6 +74,7 @@ ENDS: tuple[Callable[[Path, str, str], clada.Report], ...] = (
 )
 
 
+@pytest.mark.sample(12)
 @RECORDS
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_taken_back_whatever_ends_the_run(project: Path, change: str, record: str) -> None:

@@ -47,7 +47,7 @@ def _outcome(tree: Tree, operation: dict[str, Any]) -> str:
 
 
 def _write(tree: Tree, operation: dict[str, Any]) -> None:
-    path = _checked(tree, operation["path"], missing="")
+    path = _checked(tree, operation["path"], in_a_file="permission_denied")
     old = tree.get(path, b"")
     if isinstance(old, Link):
         raise Refused("symlink_not_allowed")
@@ -90,7 +90,7 @@ def _move(tree: Tree, operation: dict[str, Any]) -> None:
     source = _checked(tree, operation["from"])
     if source not in tree:
         raise Refused("file_not_found")
-    target = _checked(tree, operation["to"], missing="")
+    target = _checked(tree, operation["to"], in_a_file="permission_denied")
     if isinstance(tree.get(target), Link):
         raise Refused("symlink_not_allowed")
     if target in tree and tree[target] is None:
@@ -109,21 +109,23 @@ def _move(tree: Tree, operation: dict[str, Any]) -> None:
 
 
 def _mkdir(tree: Tree, operation: dict[str, Any]) -> None:
-    path = _checked(tree, operation["command"].split()[-1], missing="")
-    if isinstance(tree.get(path), Link | bytes):
-        raise Refused("any")
+    path = _checked(tree, operation["command"].split()[-1], in_a_file="exec_failed")
+    if isinstance(tree.get(path), Link):
+        raise Refused("symlink_not_allowed")
+    if isinstance(tree.get(path), bytes):
+        raise Refused("exec_failed")
     _make_parents(tree, f"{path}/x")
 
 
-def _checked(tree: Tree, path: str, missing: str = "file_not_found") -> str:
-    """Return the path, if it may be walked."""
+def _checked(tree: Tree, path: str, in_a_file: str = "file_not_found") -> str:
+    """Return the path, if it may be walked; `in_a_file` is the error if a file is in place of a directory."""
     parts = _contained(path)
     for number in range(1, len(parts)):
         ancestor = "/".join(parts[:number])
         if isinstance(tree.get(ancestor), Link):
             raise Refused("symlink_not_allowed")
         if isinstance(tree.get(ancestor), bytes):
-            raise Refused(missing or "permission_denied")
+            raise Refused(in_a_file)
         if ancestor not in tree:
             break
     return path

@@ -157,6 +157,7 @@ def test_the_output_of_all_tasks_of_a_job_has_one_limit_and_checks_keep_their_en
     assert check["output"].endswith("\n199999\n")
 
 
+@pytest.mark.slow
 def test_a_bomb_that_grows_costs_itself_alone(yard: Yard) -> None:
     yard.workspace("w")
     yard.jobs([command_job("bomb", script(yard, "bomb.py", EXPONENTIAL), timeout=5), *good(3)])

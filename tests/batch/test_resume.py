@@ -49,6 +49,7 @@ def fill(yard: Yard, count: int) -> None:
     ])  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_killed_at_any_moment_and_resumed_ends_as_one_that_is_not(yard: Yard) -> None:
     fill(yard, 30)
     unbroken = copy.copy(yard)
@@ -106,6 +107,7 @@ def test_ctrl_c_ends_in_order_and_resume_does_the_rest(yard: Yard) -> None:
     assert f"; {len(first)} already had results\n" in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "signals", [[signal.SIGINT, signal.SIGINT], [signal.SIGTERM, signal.SIGINT], [signal.SIGKILL]]
 )

@@ -132,6 +132,7 @@ def dirty(repository: Shell) -> Shell:
     return repository
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("key", "record"), [("c", "commits"), ("s", "snapshots"), ("commits", "commits")])
 @pytest.mark.parametrize("before", ["", CONFIGURED], ids=["no file", "a file"])
 def test_the_first_run_on_a_terminal_asks_and_remembers(
@@ -233,6 +234,7 @@ CACHES = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("is_repository", [True, False], ids=["commits", "snapshots"])
 @pytest.mark.parametrize("script", CACHES.values(), ids=CACHES)
 def test_a_run_that_only_touched_caches_is_passed_over(

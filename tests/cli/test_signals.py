@@ -75,6 +75,7 @@ def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
 MANY = 20_000  # more than can be done while their lines wait to be read
 
 
+@pytest.mark.slow
 def test_an_interrupt_between_many_operations_is_counted_right(repository: Shell) -> None:
     """In the lines, in both summaries and in the history: what was done, and what was not."""
     document = "".join(f'<---WRITE file="{n % 100}/{n}"--->\n<---END--->\n' for n in range(MANY))

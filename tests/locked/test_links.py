@@ -48,6 +48,7 @@ def _lead_out(place: Place, name: str, *, dangling: bool = False) -> None:
     part.symlink_to(target)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", [*FILES, *FOLDERS])
 def test_nothing_is_executed(place: Place, name: str) -> None:
     _lead_out(place, name)
@@ -92,6 +93,7 @@ BROUGHT = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("what", BROUGHT)
 def test_a_repository_cannot_say_that_it_is_part_of_another(place: Place, what: str) -> None:
     """Commands may read the git directory that work trees share, and clada writes it."""
@@ -128,6 +130,7 @@ ALTERNATES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("how", ALTERNATES)
 def test_a_repository_has_no_objects_of_another(place: Place, how: str) -> None:
     """Else `git show` would print its files, by the first letters of their names."""

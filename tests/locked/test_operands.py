@@ -38,6 +38,7 @@ FORMS = (
 )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("form", FORMS)
 def test_no_operand_leads_out(place: Place, form: str) -> None:
     """By directories, by files, by links with such names; with and without `--`."""
@@ -51,6 +52,7 @@ def test_no_operand_leads_out(place: Place, form: str) -> None:
     assert "outside/secret b/" not in done.text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("form", FORMS)
 def test_no_link_with_such_a_name_leads_out(place: Place, form: str) -> None:
     for name in NAMES:

@@ -35,6 +35,7 @@ READERS = (
 )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("reader", READERS)
 def test_a_folder_swapped_for_a_link(place: Place, reader: str) -> None:
     place.write("folder/secret", "inside\n")

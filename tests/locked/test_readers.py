@@ -216,6 +216,7 @@ def _configured(place: Place) -> None:
     place.write("a.ignored")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("arrange", [_linked, _shared, _below, _configured], ids=lambda made: made.__name__)
 def test_ordinary_work_in_unusual_repositories_goes_on(place: Place, arrange: object) -> None:
     assert callable(arrange)

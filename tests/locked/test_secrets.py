@@ -85,6 +85,7 @@ def test_there_are_enough_kinds_and_commands() -> None:
     assert len(READERS) >= 60
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("arguments", [("--no-git",), ("--no-git", "--sandbox=off")])
 def test_readers_never_show_a_canary(secrets: Place, arguments: tuple[str, ...]) -> None:
     found = secrets.clada(*READERS, arguments=arguments)
@@ -148,6 +149,7 @@ EDITS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dialect", EDITS)
 @pytest.mark.parametrize("mode", ["run", "plan"])
 def test_an_edit_that_fails_does_not_quote_a_secret(secrets: Place, dialect: str, mode: str) -> None:
@@ -216,6 +218,7 @@ def test_other_names_of_a_secret_file_are_hidden_too(secrets: Place) -> None:
     assert found.tasks[6]["error"]["message"] == "exit code 1: no line matched"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "command",
     [

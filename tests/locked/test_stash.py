@@ -31,6 +31,7 @@ def _submodule(place: Place) -> str:
     return marker
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", STASHING)
 def test_it_is_refused_where_there_are_submodules(place: Place, command: str) -> None:
     """Git goes into them, and does what their configuration says."""
@@ -45,6 +46,7 @@ def test_it_is_refused_where_there_are_submodules(place: Place, command: str) ->
     assert (place.top / "marker").exists(), f"the control: plain git makes {marker}"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", STASHING)
 def test_it_is_refused_where_there_are_nested_repositories(place: Place, command: str) -> None:
     place.write("nested/file")
@@ -55,6 +57,7 @@ def test_it_is_refused_where_there_are_nested_repositories(place: Place, command
     assert "would go into nested/" in done.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("back", ["git stash pop", "git stash apply"])
 def test_no_rename_carries_a_stashed_change_into_the_approvals(place: Place, back: str) -> None:
     """The document stashes a change of a file that the user then moves to where approvals are."""

@@ -64,6 +64,7 @@ def attacked(shared: Shared) -> Shared:
     return shared
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", DOCUMENTS)
 def test_a_document_stays_in_the_workspace(attacked: Shared, case: str) -> None:
     place, agent = attacked
@@ -189,6 +190,7 @@ for handle in range(1, 60):
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 def test_a_command_cannot_speak_for_the_server(place: Place, sandbox: str) -> None:
     place.write("writer.py", WRITER)
@@ -199,6 +201,7 @@ def test_a_command_cannot_speak_for_the_server(place: Place, sandbox: str) -> No
     assert agent.call("history").structured_content["runs"][0]["number"] == 1  # the connection is in order
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 def test_a_command_hides_nothing_from_the_person_who_is_asked(place: Place, era: str) -> None:
     agent = place.agent(era=era, answer="no")
@@ -233,6 +236,7 @@ def test_lone_surrogates_write_nothing(place: Place) -> None:
     raw.end()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [["apply"], {"apply": 1}, 5, None])
 def test_a_name_of_a_tool_that_is_no_text_is_answered_as_such(place: Place, name: object) -> None:
     raw = Raw(place)

@@ -187,6 +187,7 @@ def test_what_cannot_be_served_is_a_usage_error(
     assert (done.returncode, done.stdout, headline(done.stderr)) == (2, "", f"clada: {said}\n")
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_run_in_order(place: Place) -> None:
     with Served(place, *APPROVED) as server:
         agent = place.connected(server.transport())

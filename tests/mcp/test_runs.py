@@ -57,6 +57,7 @@ def last_run(place: Place) -> str:
     return place("history").stdout.splitlines()[1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 def test_a_person_who_says_once_lets_a_command_run(place: Place, era: str) -> None:
     agent = place.agent(era=era, answer="once")
@@ -71,6 +72,7 @@ def test_a_person_who_says_once_lets_a_command_run(place: Place, era: str) -> No
     assert len(agent.asked) == 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 def test_any_other_answer_is_a_no(place: Place, era: str) -> None:
     agent = place.agent(era=era, answer="no")
@@ -93,6 +95,7 @@ def test_files_that_run_by_themselves_are_asked_about(place: Place) -> None:
     assert all(message.startswith(".envrc runs by itself: ") for message in agent.asked)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 def test_where_nobody_can_be_asked_the_remedy_is_told(place: Place, era: str) -> None:
     result = place.agent(era=era).call("apply", document=run(COMMAND))
@@ -100,6 +103,7 @@ def test_where_nobody_can_be_asked_the_remedy_is_told(place: Place, era: str) ->
     assert f"clada approvals add '{COMMAND}'; then clada resume goes on from here" in text(result)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 def test_a_cancelled_call_ends_the_run_in_order(place: Place, era: str) -> None:
     agent = place.agent(*APPROVED, era=era)
@@ -170,6 +174,7 @@ def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
     assert agent.told == ["waiting for another run in this repository"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -> None:
     client = subprocess.Popen(
@@ -232,6 +237,7 @@ class Raw:
         return self.process.returncode, err
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) -> None:
     raw = Raw(place, *APPROVED)
@@ -300,6 +306,7 @@ def test_without_the_extra_it_says_what_to_install(place: Place, module: str, fo
     )
 
 
+@pytest.mark.slow
 def test_a_very_long_report_is_cut_for_the_model(place: Place) -> None:
     place.write("long.txt", "a line of text\n" * 30_000)
     agent = place.agent()

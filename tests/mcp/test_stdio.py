@@ -47,6 +47,7 @@ NOT_MESSAGES = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("case", NOT_MESSAGES)
 def test_a_line_that_is_not_a_message_is_answered_and_the_next_is_carried_out(
     place: Place, case: str

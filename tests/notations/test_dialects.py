@@ -246,6 +246,7 @@ HUGE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_and_hostile_documents_are_read(name: str) -> None:
     """None raises, and none keeps the suite waiting."""

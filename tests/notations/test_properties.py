@@ -368,6 +368,7 @@ HUGE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_and_hostile_documents_are_read(name: str) -> None:
     """None raises, and none keeps the suite waiting: a reader that goes back would take hours."""
@@ -386,6 +387,7 @@ def test_csl_in_tiny_pieces_is_linear() -> None:
     assert len(plan.blocks[0].operations[0].attributes["note"]) == 100_000
 
 
+@pytest.mark.slow
 def test_more_than_50_mb_is_refused() -> None:
     """One byte too many is too many."""
     plan = clada.parse(b" " * (52_428_800 + 1))

@@ -69,6 +69,7 @@ def _document(tasks: list[list[str]], *, block: bool, end: str) -> str:
     return ("[[tasks]]\n" if block else "") + body + end
 
 
+@pytest.mark.slow
 @given(
     tasks=st.lists(task(), min_size=1, max_size=3),
     block=st.booleans(),

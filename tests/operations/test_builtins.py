@@ -708,6 +708,7 @@ LONGEST = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("body", LONGEST.values(), ids=LONGEST)
 def test_the_longest_paths_cost_no_more_than_their_length(tmp_path: Path, body: str, dry_run: bool) -> None:

@@ -161,6 +161,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("color", ["never", "always"])
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_of_short_lines_is_ended_in_time_and_cut(flood: str, color: str, shell: Shell) -> None:

@@ -112,6 +112,7 @@ def pieces(texts: list[str], count: int) -> Iterator[tuple[str, str]]:
             count -= 1
 
 
+@pytest.mark.slow
 def test_a_piece_of_a_real_file_is_a_part_of_it() -> None:
     """None of 20,000 is taken for a new version."""
     texts = real_files()

@@ -37,6 +37,7 @@ def _handle_a_tree(files: Files, name: str, depth: int) -> None:
     assert files.names(()) == []
 
 
+@pytest.mark.slow
 def test_twice_the_depth_costs_twice_the_work(place: Place) -> None:
     """And a little more, for the ways down that are walked again; the square would be four times."""
     with Workspace(str(place.inside)) as files:

@@ -193,6 +193,7 @@ def test_when_there_are_enough_lines_the_rest_is_discarded() -> None:
     assert (ended, len(batches)) == (ProcessResult(3), 1)
 
 
+@pytest.mark.slow
 def test_only_waiting_takes_no_time_from_the_program() -> None:
     """Waiting for the receiver of the lines does not count; the work on them does."""
 
@@ -470,6 +471,7 @@ def test_a_process_that_flees_by_forking(host: None) -> None:
     assert alive(mark) == []
 
 
+@pytest.mark.slow
 @only_linux
 def test_a_fork_bomb_is_ended_by_the_time_limit() -> None:
     """Processes that multiply (here up to a few hundred), deaf to SIGTERM, are all ended."""
@@ -640,6 +642,7 @@ def test_a_failure_of_the_caller_leaves_nothing_behind(supervised: bool, host: N
 # --- the host ---
 
 
+@pytest.mark.sample(2)
 @only_linux
 @pytest.mark.parametrize("supervised", [True, False])
 def test_the_host_does_not_change(supervised: bool, host: None) -> None:

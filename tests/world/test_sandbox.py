@@ -296,6 +296,7 @@ def escapes(name: str, layer: str, place: Place, world: World, **options: Any) -
     return said or place.state() != before or world.was_reached
 
 
+@pytest.mark.sample(60)
 @layers
 @pytest.mark.parametrize("name", TABLE)
 def test_escape(name: str, layer: str, place: Place, world: World) -> None:
@@ -305,6 +306,7 @@ def test_escape(name: str, layer: str, place: Place, world: World) -> None:
     assert escapes(name, layer, place, world) == (layer not in TABLE[name][0])
 
 
+@pytest.mark.sample(16)
 @pytest.mark.skipif(not ROOT, reason="a hostile program can do less as an ordinary user")
 @pytest.mark.parametrize("name", [name for name, (_, needs) in TABLE.items() if needs in {"", "root"}])
 def test_escape_without_a_sandbox(name: str, place: Place, world: World) -> None:
@@ -567,6 +569,7 @@ def test_what_is_protected_cannot_be_planted(layer: str, name: str, place: Place
     assert not os.path.exists(place.path(f"workspace/{name}"))
 
 
+@pytest.mark.sample(2)
 @layers
 @pytest.mark.parametrize("threads", [False, True], ids=["one thread", "threads"])
 def test_a_sandbox_that_cannot_be_set_up_runs_nothing(layer: str, threads: bool, place: Place) -> None:
@@ -599,6 +602,7 @@ def test_a_set_up_that_fails_halfway_leaves_nothing(place: Place, monkeypatch: p
     assert (open_handles(), place.state()) == before
 
 
+@pytest.mark.sample(2)
 @layers
 @pytest.mark.parametrize(("word", "length", "message"), [("\0", 1, "NUL"), ("x", 10_000_000, "too long")])
 def test_a_start_that_fails_leaves_nothing_open(
@@ -789,6 +793,7 @@ def test_what_cannot_be_put_back(change: str, message: str, place: Place) -> Non
         assert Path(place.path("workspace/.git/config")).read_text() == "original\n"
 
 
+@pytest.mark.slow
 def test_a_guard_without_handles(place: Place) -> None:
     """Where the system has no more handles, what is protected is not taken for missing."""
     for left in range(4):
@@ -877,6 +882,7 @@ def test_pytest(layer: str, place: Place) -> None:
     assert any("1 passed" in line for line in result.lines), result.lines
 
 
+@pytest.mark.sample(1)
 @layers
 def test_pip_install_from_a_folder(layer: str, place: Place) -> None:
     """`pip install` installs a local package into a folder of the workspace, without network."""

@@ -164,6 +164,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.sample(12)
 @layers
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_repositories_are_read_only(layer: str, attack: str, nested: Place) -> None:
@@ -272,6 +273,7 @@ def test_every_new_repository_is_named(nested: Place) -> None:
     ]
 
 
+@pytest.mark.sample(3)
 @layers
 @pytest.mark.parametrize("folder", ["", "lib/sub", "vendor/own"])
 def test_git_works_in_each_of_them(layer: str, folder: str, nested: Place) -> None:
@@ -310,6 +312,7 @@ def layer_of_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     return "auto"
 
 
+@pytest.mark.sample(2)
 def test_what_is_new_is_told(nested: Place, layer_of_run: str) -> None:
     """Repositories and executables that a command made are named in the report, once each."""
     made = "git init -q planted && git init -q --bare planted.git"
@@ -335,6 +338,7 @@ RAISED = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("record", ["none", "snapshots", "commits"])
 @pytest.mark.parametrize("folder", ["", "ignored"])
 def test_a_file_that_becomes_a_program_is_told(nested: Place, record: str, folder: str) -> None:
@@ -409,6 +413,7 @@ def test_nested_repositories_are_protected_in_a_run(nested: Place, layer_of_run:
     assert Path(nested.path("workspace/vendor/own/.git/config")).read_text() == before
 
 
+@pytest.mark.sample(2)
 def test_a_linked_work_tree(nested: Place, layer_of_run: str) -> None:
     """In a linked work tree, git finds its directory outside of the workspace, and cannot change it."""
     linked = nested.path("linked")

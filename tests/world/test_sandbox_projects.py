@@ -127,6 +127,7 @@ def test_make(layer: str, place: Place) -> None:
     succeeds(layer, workspace, "make app", "up to date")
 
 
+@pytest.mark.sample(1)
 @needs("node", "npm")
 def test_npm(layer: str, place: Place) -> None:
     """`npm test` runs scripts that start programs, and use temporary files."""
@@ -139,6 +140,7 @@ def test_pytest(layer: str, place: Place) -> None:
     succeeds(layer, project(place, PYTHON), command, "4 passed", sandbox_read=list(PREFIXES))
 
 
+@pytest.mark.sample(1)
 @needs("cargo")
 def test_cargo(layer: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """`cargo` builds, tests and runs a crate with the toolchain in the home, which it cannot write."""

@@ -254,7 +254,7 @@ class Scan:
 
     def _element(self, at: int, stop: int, *, starts_line: bool) -> _Opening | None:
         """Return the element that opens here: its form, the end of its tag, and its name."""
-        opened = re.compile(rb"<([\w:.-]++)").match(self.data, at, stop)
+        opened = re.compile(rb"<(?!--)([\w:.-]++)").match(self.data, at, stop)
         if not opened:
             return None
         name, after = opened[1], opened.end()

@@ -153,6 +153,7 @@ def test_caches_and_what_is_new_in_ignored_directories_are_not_lost(place: Recor
     assert place.undo().run.number == 1
 
 
+@pytest.mark.slow
 def test_a_very_large_ignored_directory_is_looked_at_by_its_own_time(place: Recorded) -> None:
     """However many files are in it, two scans do not take longer."""
     for number in range(MOST_SEPARATE + 2):

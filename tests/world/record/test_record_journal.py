@@ -129,6 +129,7 @@ PLACES = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("path", PLACES)
 @pytest.mark.parametrize("kind", ["file", "absent", "link", "directory"])
 def test_a_planted_place_is_never_touched(repo: Recorded, path: str, kind: str) -> None:

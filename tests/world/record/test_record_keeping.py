@@ -31,6 +31,7 @@ def size_of(place: Recorded) -> int:
     return sum(os.lstat(path).st_blocks * 512 for path in found)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("many", [200, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_many_runs_leave_no_more_than_the_limit(plain: Recorded, many: int) -> None:
@@ -84,6 +85,7 @@ def test_a_number_that_a_killed_run_took_is_not_used_again(plain: Recorded) -> N
     assert [run.number for run in clada.history(str(plain.workspace))] == [3, 1]
 
 
+@pytest.mark.slow
 def test_a_deep_tree_is_recorded_and_undone(plain: Recorded) -> None:
     """Written, moved and removed, by operations and by commands; later runs are none the worse for it."""
     deep = "/".join(["d"] * DEEP)
@@ -100,6 +102,7 @@ def test_a_deep_tree_is_recorded_and_undone(plain: Recorded) -> None:
     assert plain.tree() == before
 
 
+@pytest.mark.slow
 def test_to_record_and_undo_twice_the_depth_takes_twice_the_work(plain: Recorded) -> None:
     """And a little more, for the ways down that are walked again; the square would be four times."""
 

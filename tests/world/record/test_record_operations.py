@@ -137,18 +137,21 @@ def undo_and_redo(place: Recorded, *tasks: dict[str, Any]) -> None:
     assert place.tree() == before
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operations_are_undone_and_redone(place: Recorded, name: str) -> None:
     """Bytes, modes, links and empty directories are as they were."""
     undo_and_redo(place, *OPERATIONS[name])
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_are_undone_and_redone(place: Recorded, name: str) -> None:
     """So is what other programs did."""
     undo_and_redo(place, command(COMMANDS[name]))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_operations_and_commands_together(repo: Recorded, name: str) -> None:
     """Whoever came first: what was there before both comes back."""

@@ -79,6 +79,7 @@ def confinements(report: clada.Report) -> set[str | None]:
     return {task.confinement for task in report.tasks if task.operation == "run"}
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_command_does_what_it_does_without_an_overlay(place: Recorded, tmp_path: Path, script: str) -> None:
     """And undo takes exactly that back."""
@@ -99,6 +100,7 @@ def test_a_command_does_what_it_does_without_an_overlay(place: Recorded, tmp_pat
     assert {**place.tree(), ".": place.workspace.stat().st_mode} == before
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("ends", ["by itself", "in the task after it"])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_what_a_command_wrote_is_gone_where_something_fails(place: Recorded, script: str, ends: str) -> None:
@@ -137,6 +139,7 @@ def acts(place: Recorded, action: Callable[[Path], object]) -> Callable[[object]
     return hear
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("user", USERS)
 def test_what_a_user_does_meanwhile_stays_where_the_command_fails(place: Recorded, user: str) -> None:
     alone = Recorded(place.workspace.parent / "alone")
@@ -153,6 +156,7 @@ def test_what_a_user_does_meanwhile_stays_where_the_command_fails(place: Recorde
     assert place.tree() == alone.tree()
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("user", USERS)
 def test_what_a_user_does_meanwhile_stays_where_the_command_changes_something_else(
     place: Recorded, user: str
@@ -166,6 +170,7 @@ def test_what_a_user_does_meanwhile_stays_where_the_command_changes_something_el
     assert place.tree() == alone.tree()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("user", "script", "path"),
     [
@@ -301,6 +306,7 @@ def test_a_kill_leaves_nothing_of_the_command(place: Recorded) -> None:
     assert not list(place.store.glob("overlay-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="root becomes another user")
 def test_an_ordinary_user_has_overlays_too(ordinary: Ordinary) -> None:
     place = Recorded(ordinary.top / "place")

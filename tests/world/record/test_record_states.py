@@ -75,6 +75,7 @@ def model(tree: dict[str, tuple[object, ...]], *, failed: bool) -> dict[str, tup
     return result
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", [*STATES, *NO_REPOSITORY])
 def test_runs_and_undos_in_every_state(tmp_path: Path, name: str) -> None:
     """Work trees, nested repositories and what is outside of the workspace included."""
@@ -147,6 +148,7 @@ def newest(workspace: Path, number: int) -> list[tuple[str, str]]:
     return [(made, tree) for made, tree in (line.split() for line in shown.splitlines())]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])
 def test_runs_and_undos_with_commits_in_every_state(tmp_path: Path, name: str) -> None:
     """What is staged no commit has taken, history only grows, and HEAD has what it had before, or after."""
@@ -218,6 +220,7 @@ def removed(workspace: Path, since: str) -> str:
     return git(workspace, "log", "--diff-filter=D", "--name-only", "--format=", f"{since}..HEAD")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("record", ["commits", "snapshots"])
 @pytest.mark.parametrize("name", SPECIAL)
 def test_the_one_file_that_is_unlike_the_others(tmp_path: Path, name: str, record: str) -> None:

@@ -22,6 +22,7 @@ def shell(repo: Repo, command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["sh", "-c", line], cwd=repo.workspace, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("below", ["", "part"])
 @pytest.mark.parametrize(
     "command",

@@ -51,6 +51,7 @@ record.after(["a"], run=1)
 MOMENTS = ["update-index", "write-tree", "commit-tree", "update-ref", "after commit-tree", "after update-ref"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("partly_staged", [False, True])
 def test_a_killed_run_is_brought_to_its_end(repo: Repo, moment: str, partly_staged: bool) -> None:

@@ -169,6 +169,7 @@ def run(workspace: Path, *, failed: bool) -> list[str]:
     return list(TOUCHED)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("failed", [False, True], ids=["run", "failed-run"])
 @pytest.mark.parametrize("name", [name for name in STATES if name not in REFUSED])
 def test_the_commits_of_a_run(tmp_path: Path, name: str, failed: bool) -> None:

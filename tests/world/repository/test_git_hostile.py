@@ -310,6 +310,7 @@ FILTERS = {name for name in ATTACKS if name.startswith("filter ")} - {"filter sm
 SPELLINGS = {name for name in ATTACKS if name.startswith("filter ")} - {"filter clean", "filter smudge"}
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_foreign_is_executed(tmp_path: Path, attack: str) -> None:
     """Neither by recording and undoing runs, nor by an allowed git command; plain git does execute it."""
@@ -449,6 +450,7 @@ VARIABLES = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", VARIABLES)
 def test_inherited_variables_do_not_count(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
