@@ -199,11 +199,11 @@ def test_a_link_that_takes_a_directorys_place_leads_nowhere(tmp_path: Path, oper
 # The same by strace: a process of its own, stopped at each of its system calls.
 
 DRIVER = """
-import os, sys
+import os, shutil, sys
 import clada
-import clada.engine, clada.operations.edit, clada.operations.remove, clada.operations.write, clada.run
-import clada.world.files.workspace
 plan = clada.parse(sys.argv[1])
+shutil.copytree(".", "../warm")
+clada.execute(plan, workspace="../warm", git=False)  # loads all modules
 with open("../pid", "w") as file:
     file.write(str(os.getpid()))
 os.kill(os.getpid(), 0)  # from here on, system calls count
