@@ -138,7 +138,7 @@ def test_what_ask_raises_reaches_the_caller(tmp_path: Path) -> None:
     """It is no error of the task."""
     error = Mine()
 
-    def ask(*_: object, **__: object) -> str:
+    def ask(*_: object, **__: object) -> None:
         raise error
 
     with pytest.raises(Mine) as raised:

@@ -69,7 +69,7 @@ def _read(path: Path) -> clada.Plan:
 
 @pytest.mark.parametrize("to", NATIVE)
 def test_the_corpus_is_converted_without_loss_or_that_is_said(
-    to: str, tmp_path: Path, *, is_whole: bool
+    to: clada.NotationName, tmp_path: Path, *, is_whole: bool
 ) -> None:
     """Between our own notations: the same operations, or fewer and a note for each that is missing.
 
@@ -116,7 +116,7 @@ def _prepare(plan: clada.Plan, workspace: Path) -> None:
 
 @pytest.mark.parametrize("to", CONVERTIBLE)
 def test_every_document_of_the_corpus_gives_the_same_tree_or_that_is_said(
-    to: str, tmp_path: Path, *, is_whole: bool
+    to: clada.NotationName, tmp_path: Path, *, is_whole: bool
 ) -> None:
     """From every notation into every one; a sample is each document into one."""
     same = 0
@@ -144,7 +144,7 @@ def test_every_document_of_the_corpus_gives_the_same_tree_or_that_is_said(
 
 
 @pytest.mark.parametrize("to", NATIVE)
-def test_a_block_that_is_all_or_nothing_stays_so(to: str, tmp_path: Path) -> None:
+def test_a_block_that_is_all_or_nothing_stays_so(to: clada.NotationName, tmp_path: Path) -> None:
     plan = clada.parse('<tasks atomic="true">\n<write path="a">x</write>\n</tasks>\n')
     converted = convert(plan, to, Settings(workspace=str(tmp_path)))
     assert [block.atomic for block in clada.parse(converted.text, to).blocks] == [True]
@@ -188,7 +188,9 @@ PLANS = st.lists(
 
 @given(blocks=PLANS, to=st.sampled_from(NATIVE))
 @settings(max_examples=75, deadline=None)
-def test_random_plans_are_converted_without_loss_or_that_is_said(blocks: list[Any], to: str) -> None:
+def test_random_plans_are_converted_without_loss_or_that_is_said(
+    blocks: list[Any], to: clada.NotationName
+) -> None:
     plan = clada.parse(render.json_blocks(blocks), "json")
     with tempfile.TemporaryDirectory() as folder:
         converted = convert(plan, to, Settings(workspace=folder))
@@ -238,6 +240,7 @@ def test_an_answer_gives_the_same_tree_in_any_notation(
     direct = _begun(answer, tmp_path / "direct")
     if not clada.execute(plan, workspace=str(direct), git=False).ok:
         return  # what is left after a failure is told by notes
+    to: Any
     for to in CONVERTIBLE if is_whole else CONVERTIBLE[ANSWERS.index(answer) % 2 :: 2]:
         workspace = _begun(answer, tmp_path / to)
         converted = convert(plan, to, Settings(workspace=str(workspace)))
@@ -270,7 +273,9 @@ CONTENTS = st.tuples(LINES, st.booleans()).map(
     to=st.sampled_from(CONVERTIBLE),
 )
 @settings(max_examples=75, deadline=None)
-def test_counted_and_partial_edits_become_whole_lines(old: str, new: str, search: str, to: str) -> None:
+def test_counted_and_partial_edits_become_whole_lines(
+    old: str, new: str, search: str, to: clada.NotationName
+) -> None:
     """Or what cannot be said is."""
     tasks = [
         {"action": "edit", "path": "a.txt", "search": search, "replace": "<y>", "count": "all"},
@@ -305,7 +310,9 @@ def test_what_cannot_be_said_is_told_with_exit_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["v4a", "udiff"])
-def test_a_run_is_left_out_with_a_note_where_there_are_no_words_for_it(to: str, tmp_path: Path) -> None:
+def test_a_run_is_left_out_with_a_note_where_there_are_no_words_for_it(
+    to: clada.NotationName, tmp_path: Path
+) -> None:
     plan = clada.parse('<---WRITE file="a"--->\nx\n\n<---END--->\n<---RUN--->\nnpm test\n<---END--->\n')
     converted = convert(plan, to, Settings(workspace=str(tmp_path)))
     assert converted.notes == (f"Line 5: run npm test cannot be said in {to}: left out",)
@@ -340,6 +347,7 @@ def test_hunks_become_edits_of_whole_lines_in_csl(tmp_path: Path) -> None:
 
 def test_the_workspace_is_not_changed(tmp_path: Path) -> None:
     plan = clada.parse('<---WRITE file="a"--->\nx\n<---END--->\n')
+    to: Any
     for to in CONVERTIBLE:
         convert(plan, to, Settings(workspace=str(tmp_path)))
     assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,7 @@ import pytest
 from tests.handles import open_handles
 
 import clada
-from clada import settings
+from clada import public_types, settings
 from clada.model import BlockSkipped, Event, Note, Output, TaskEnded, TaskStarted
 from clada.report.json import to_dict
 from clada.settings import BY_NAME, Settings
@@ -139,7 +139,7 @@ def test_a_wrong_option_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(TypeError, match="colour"):
         clada.execute(clada.parse(""), **options)
     with pytest.raises(ValueError, match="unknown notation 'yaml'"):
-        clada.parse("", "yaml")
+        clada.parse("", "yaml")  # type: ignore[arg-type]
 
 
 def test_the_package_is_typed() -> None:
@@ -149,7 +149,8 @@ def test_the_package_is_typed() -> None:
 def test_every_public_name_is_there_and_documented() -> None:
     for name in clada.__all__:
         value = getattr(clada, name)
-        assert isinstance(value, str) or value.__doc__
+        is_alias = not isinstance(value, type) and not callable(value)
+        assert value.__doc__ or is_alias or clada._NAMES[name] == "public_types"
 
 
 def test_the_public_names_are_shown_before_they_are_loaded() -> None:
@@ -160,7 +161,24 @@ def test_the_public_names_are_shown_before_they_are_loaded() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = clada.nothing
+        _ = clada.nothing  # type: ignore[attr-defined]
+
+
+def test_a_report_raises_if_something_failed(tmp_path: Path) -> None:
+    good = clada.execute('<---WRITE file="a"--->\nx\n<---END--->\n', workspace=tmp_path, git=False)
+    assert good.raise_for_status() is good
+    bad = '<---SEARCH file="a"--->\ny\n<---REPLACE--->\nz\n<---END--->\n'
+    with pytest.raises(clada.ReportError) as raised:
+        clada.execute(bad, workspace=tmp_path, git=False).raise_for_status()
+    assert isinstance(raised.value, clada.CladaError)
+    assert raised.value.error.type == "match_count_mismatch"
+    assert raised.value.report.tasks[0].status == "error"
+    expected = "[task-1] ERROR: SEARCH - a: match_count_mismatch: found 0 matches, expected 1"
+    assert str(raised.value).startswith(expected)
+    with pytest.raises(clada.ReportError, match=r"\(and 1 more\)$"):
+        clada.execute(bad + bad, workspace=tmp_path, git=False).raise_for_status()
+    with pytest.raises(clada.ReportError, match="no operations found"):
+        clada.execute("prose", workspace=tmp_path, git=False).raise_for_status()
 
 
 @pytest.fixture
@@ -314,20 +332,20 @@ def test_paths_may_be_path_objects_and_lists_of_any_kind(tmp_path: Path) -> None
 
 def test_the_options_of_execute_are_the_settings() -> None:
     with open(settings.__file__, encoding="utf-8") as file:
-        classes = {
-            node.name: node for node in ast.walk(ast.parse(file.read())) if isinstance(node, ast.ClassDef)
-        }
-    fields = [
-        {
-            ast.unparse(line.target): ast.unparse(line.annotation)
-            for line in classes[name].body
-            if isinstance(line, ast.AnnAssign)
-        }
-        for name in ("Settings", "Options")
-    ]
-    assert fields[1].pop("git") == "bool"  # `git=False` is another way to say `record="none"`
-    assert fields[0] == {name: kind.replace(" | PathLike[str]", "") for name, kind in fields[1].items()}
-    assert tuple(fields[0]) == settings.Settings.__match_args__
+        (fields,) = (
+            {
+                ast.unparse(line.target): ast.unparse(line.annotation)
+                for line in node.body
+                if isinstance(line, ast.AnnAssign)
+            }
+            for node in ast.walk(ast.parse(file.read()))
+            if isinstance(node, ast.ClassDef) and node.name == "Settings"
+        )
+    both = {**public_types.Options.__annotations__, **public_types.RunOptions.__annotations__}
+    options = {name: kind.__forward_arg__.replace(" | PathLike[str]", "") for name, kind in both.items()}
+    assert options.pop("git") == "bool"  # `git=False` is another way to say `record="none"`
+    assert fields == options
+    assert tuple(fields) == settings.Settings.__match_args__
 
 
 def test_the_report_has_all_that_was_noted(tmp_path: Path) -> None:

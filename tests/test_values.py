@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clada.values import Kind, Value
+from clada.values import Kind, Value, fields_of
 
 
 class Named(Value):
@@ -21,7 +21,7 @@ def test_a_field_may_be_called_names() -> None:
     value = Named(("a", "b"))
     assert value.names == ("a", "b")
     assert value.replace(name="y") == Named(("a", "b"), "y")
-    assert value.by_name() == {"names": ("a", "b"), "name": "x"}
+    assert fields_of(value) == {"names": ("a", "b"), "name": "x"}
 
 
 def test_values_are_equal_by_their_fields() -> None:

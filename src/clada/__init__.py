@@ -9,9 +9,10 @@ TYPE_CHECKING = False
 __version__ = VERSION
 
 if TYPE_CHECKING:
+    from clada import aio as aio
     from clada import batch as batch
     from clada.config import load_options
-    from clada.errors import CladaError, Error, Problem, UsageError
+    from clada.errors import CladaError, Error, Nearest, Problem, UsageError
     from clada.model import (
         Block,
         BlockReport,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         NotApplied,
         Note,
         Operation,
+        Outcome,
         Output,
         OutputTruncated,
         Plan,
@@ -41,25 +43,42 @@ if TYPE_CHECKING:
     from clada.operations.run import Run
     from clada.operations.write import Write
     from clada.packing import Pack, PackedFile, pack
-    from clada.past import history, run_details, undo, undo_text
+    from clada.past import RunDetails, history, run_details, undo, undo_text
     from clada.prompts import PROMPTS, instructions
-    from clada.report import Report
+    from clada.public_types import (
+        Answer,
+        Ask,
+        BlockStatus,
+        Changes,
+        ErrorType,
+        Format,
+        MatchMode,
+        Modes,
+        NotationName,
+        Options,
+        RecordMode,
+        RunOptions,
+        SandboxMode,
+        SchemaName,
+        ShellMode,
+        Status,
+    )
+    from clada.report import Report, ReportError
     from clada.report.schema import schema
     from clada.resuming import resume
     from clada.run import execute, plan_for
     from clada.settings import Settings
     from clada.text.forms import visible
+    from clada.world.record.history import RecordedRun
+    from clada.world.record.undo import Undone
     from clada.world.world import Stop
 
 # Where each public name is.
 _HOMES = {
     "config": "load_options",
-    "errors": "Error Problem CladaError UsageError",
-    "packing": "Pack PackedFile pack",
-    "past": "history run_details undo undo_text",
-    "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid NotApplied Note Operation "
-    "Output OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
-    "prompts": "PROMPTS instructions",
+    "errors": "CladaError Error Nearest Problem UsageError",
+    "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid NotApplied Note "
+    "Operation Outcome Output OutputTruncated Plan RolledBack Skipped Task TaskEnded TaskStarted",
     "notations": "parse",
     "notations.reader": "Reader",
     "operations.edit": "Edit Hunk",
@@ -67,33 +86,53 @@ _HOMES = {
     "operations.remove": "Remove",
     "operations.run": "Run",
     "operations.write": "Write",
-    "report": "Report",
+    "packing": "Pack PackedFile pack",
+    "past": "RunDetails history run_details undo undo_text",
+    "prompts": "PROMPTS instructions",
+    "public_types": "Answer Ask BlockStatus Changes ErrorType Format MatchMode Modes NotationName Options "
+    "RecordMode RunOptions SandboxMode SchemaName ShellMode Status",
+    "report": "Report ReportError",
     "report.schema": "schema",
     "resuming": "resume",
     "run": "execute plan_for",
     "settings": "Settings",
     "text.forms": "visible",
+    "world.record.history": "RecordedRun",
+    "world.record.undo": "Undone",
     "world.world": "Stop",
 }
+_MODULES = ("aio", "batch")
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = [
     "PROMPTS",
+    "Answer",
+    "Ask",
     "Block",
     "BlockReport",
     "BlockSkipped",
+    "BlockStatus",
     "Change",
+    "Changes",
     "CladaError",
     "Done",
     "Edit",
     "Error",
+    "ErrorType",
     "Event",
     "Failed",
+    "Format",
     "Hunk",
     "Invalid",
+    "MatchMode",
+    "Modes",
     "Move",
+    "Nearest",
     "NotApplied",
+    "NotationName",
     "Note",
     "Operation",
+    "Options",
+    "Outcome",
     "Output",
     "OutputTruncated",
     "Pack",
@@ -101,16 +140,26 @@ __all__ = [
     "Plan",
     "Problem",
     "Reader",
+    "RecordMode",
+    "RecordedRun",
     "Remove",
     "Report",
+    "ReportError",
     "RolledBack",
     "Run",
+    "RunDetails",
+    "RunOptions",
+    "SandboxMode",
+    "SchemaName",
     "Settings",
+    "ShellMode",
     "Skipped",
+    "Status",
     "Stop",
     "Task",
     "TaskEnded",
     "TaskStarted",
+    "Undone",
     "UsageError",
     "Write",
     "__version__",
@@ -130,16 +179,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _NAMES and name != "batch":
-        raise AttributeError(f"module 'clada' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # else checkers would let any name pass
 
-    if name == "batch":
-        return import_module("clada.batch")
-    value = globals()[name] = getattr(import_module(f"clada.{_NAMES[name]}"), name)
-    return value
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
 
+        if name in _MODULES:
+            return import_module(f"clada.{name}")
+        if name not in _NAMES:
+            raise AttributeError(f"module 'clada' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"clada.{_NAMES[name]}"), name)
+        return value
 
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return __all__

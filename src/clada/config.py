@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from clada.settings import Options, Setting
+    from clada.public_types import Options
+    from clada.settings import Setting
 
 LARGEST = 1 << 20
 KINDS = {"duration": "a duration such as 5m, or seconds", "size": "a size such as 10MB, or bytes"}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.model import Outcome, Plan
+    from clada.public_types import NotationName
 
 EMPTY_DIRECTORIES, LINKS = "04", "12"  # the first digits of git's modes
 
@@ -41,7 +42,7 @@ class Converted(Value):
     notes: tuple[str, ...] = ()
 
 
-def convert(plan: Plan, to: str, settings: Settings) -> Converted:
+def convert(plan: Plan, to: NotationName, settings: Settings) -> Converted:
     """Return a plan as a document of this notation. The workspace is read, and not changed."""
     refused = tuple(
         f"Line {problem.line}: {problem.message}: left out"
@@ -85,7 +86,7 @@ class _Trial:
 class _Converter:
     """What both ways have in common."""
 
-    def __init__(self, plan: Plan, to: str, settings: Settings, workspace: Workspace) -> None:
+    def __init__(self, plan: Plan, to: NotationName, settings: Settings, workspace: Workspace) -> None:
         self.plan, self.to, self.settings, self.workspace = plan, to, settings, workspace
         self.writer: Any = load_writer(to)
         self.trial = _Trial(settings, workspace)

@@ -6,6 +6,10 @@ import errno
 
 from clada.values import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clada.public_types import ErrorType
+
 # The error types of the specification; docs/errors.md has the cause and the remedy of each.
 ERROR_TYPES = tuple(
     """
@@ -20,7 +24,7 @@ ERROR_TYPES = tuple(
 class Problem(Value):
     """A problem in a document. A plan has at most one fatal problem."""
 
-    type: str
+    type: ErrorType
     message: str
     line: int | None = None
     column: int | None = None
@@ -32,7 +36,7 @@ class Problem(Value):
 class Error(Value):
     """Why a task or a whole run failed. The message is the specified text, the hint a remedy."""
 
-    type: str
+    type: ErrorType
     message: str
     hint: str | None = None
     found: int | None = None
@@ -70,7 +74,7 @@ class CladaError(Exception):
     """
 
     def __init__(
-        self, type_: str, message: str, hint: str | None = None, *, system: str | None = None
+        self, type_: ErrorType, message: str, hint: str | None = None, *, system: str | None = None
     ) -> None:
         super().__init__(message)
         self.error = Error(type_, message, hint)
@@ -164,7 +168,7 @@ def from_os_error(error: OSError, path: str = "") -> CladaError:
     if error.errno == errno.EXDEV:
         hint = "write it there, and remove it here"
         return CladaError("io_error", "the target is on another file system", hint, system=system)
-    type_ = "permission_denied" if error.errno in DENIED else "io_error"
+    type_: ErrorType = "permission_denied" if error.errno in DENIED else "io_error"
     return CladaError(type_, f"{path}: {words}" if path else words, system=system)
 
 

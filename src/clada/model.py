@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import Error, Problem, shortened
 from clada.exit_codes import DONE, exit_code
-from clada.values import Value
+from clada.values import Value, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
     from clada.grammar import Field
+    from clada.public_types import BlockStatus, NotationName, Status
     from clada.world.world import World
 
 PLAN_SCHEMA = "clada.plan/1"
@@ -81,7 +82,7 @@ class Operation(Item):
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans; optional ones only if they are set."""
-        unset = type(self).field_defaults
+        unset = type(self).__field_defaults__
         values = ((field, getattr(self, field.name)) for field in self.fields)
         return {
             field.name: value
@@ -176,7 +177,7 @@ class NotApplied(Value):
 class Plan(Value):
     """A parsed and validated document. With a fatal problem, `blocks` has the complete blocks before it."""
 
-    notation: str | None
+    notation: NotationName | None
     blocks: tuple[Block, ...] = ()
     fatal: Problem | None = None
     notes: tuple[str, ...] = ()
@@ -219,7 +220,7 @@ class Plan(Value):
                 for problem in self.problems
             ],
             "blocks": [block.to_dict() for block in self.blocks],
-            **({"not_applied": [each.by_name() for each in self.not_applied]} if self.not_applied else {}),
+            **({"not_applied": [fields_of(each) for each in self.not_applied]} if self.not_applied else {}),
         }
 
 
@@ -278,7 +279,12 @@ class RolledBack(Value):
 Outcome = Done | Failed | Skipped | RolledBack
 
 
-STATUSES = {Done: "success", Failed: "error", Skipped: "skipped", RolledBack: "rolled_back"}
+STATUSES: dict[type, Status] = {
+    Done: "success",
+    Failed: "error",
+    Skipped: "skipped",
+    RolledBack: "rolled_back",
+}
 
 
 class Task(Value):
@@ -300,7 +306,7 @@ class Task(Value):
     is_part: bool = False  # the user has left out some of its hunks
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         """Return success, planned, error, skipped or rolled_back."""
         if isinstance(self.outcome, Done) and self.outcome.planned:
             return "planned"
@@ -345,7 +351,7 @@ class BlockReport(Value):
     dry_run: bool = False
 
     @property
-    def status(self) -> str:
+    def status(self) -> BlockStatus:
         """Return success, planned or failed."""
         if not all(task.ok for task in self.tasks):
             return "failed"

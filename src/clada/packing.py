@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
 
+    from clada.public_types import NotationName
     from clada.world.git.git import Git
 
 SHORTEST_FENCE = 3
@@ -66,7 +67,7 @@ def pack(  # noqa: PLR0913 (each is an option of the command line)
     paths: Sequence[str] = (),
     *,
     workspace: str | PathLike[str] = ".",
-    format: str | None = None,  # noqa: A002 (the name of the option)
+    format: NotationName | None = None,  # noqa: A002 (the name of the option)
     ask: str = "",
     tracked: bool = False,
     changed: bool = False,

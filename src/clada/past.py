@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.settings import Settings
+from clada.settings import DEFAULTS, Settings
 from clada.text.escape import escape_controls
 from clada.values import Value
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
-    from typing import Any
+    from typing import Literal
 
     from clada.world.record.history import RecordedRun
     from clada.world.record.tree_diff import Contents, Modes, RunChanges
@@ -91,40 +91,47 @@ def refused_report(workspace: str | PathLike[str] = ".") -> str | None:
     return report_of(os.fspath(workspace))
 
 
-def prune(workspace: str | PathLike[str] = ".", **options: Any) -> int:
+def prune(workspace: str | PathLike[str] = ".", *, history_size: int, history_age: float) -> int:
     """Forget runs that are older than history_age, or that take more than history_size; return how many."""
     from clada.world.git.repository import os_errors_as_git_errors
     from clada.world.record import history as record
     from clada.world.record.store import find_store
 
-    settings = Settings.from_options(**options)
     with os_errors_as_git_errors():
         store = find_store(os.fspath(workspace))
         if not os.path.isdir(store.runs):
             return 0
-        with store.lock(settings.lock_timeout):
-            return record.prune(store, settings.history_size, settings.history_age)
+        with store.lock(DEFAULTS["lock_timeout"]):
+            return record.prune(store, history_size, history_age)
 
 
-def undo(
+def undo(  # noqa: PLR0913 (all but two are named)
     workspace: str | PathLike[str] = ".",
     run: int | None = None,
     *,
+    dry_run: bool = False,
+    record: Literal["auto", "commits", "snapshots"] = "auto",
+    git_author: str = "clada",
+    lock_timeout: float = 10.0,
     waiting: Callable[[], None] | None = None,
-    **options: Any,
 ) -> Undone:
     """Undo the last run that changed something, or the one with this number.
 
     Return what was done or, with `dry_run=True`, what would be. It is recorded as the run was, unless
-    `record` says otherwise; `git_author` and `lock_timeout` apply, too. Raises CladaError if it cannot be
-    undone, and changes nothing then; `waiting` is called if another run must end first.
+    `record` says otherwise. Raises CladaError if it cannot be undone, and changes nothing then; `waiting` is
+    called if another run must end first.
     """
     from clada.world.record.undo import undo as undo_run
 
-    settings = Settings.from_options(**{**options, "workspace": workspace})
-    if options.get("record") == "none":
+    settings = Settings.from_options(
+        workspace=workspace,
+        dry_run=dry_run,
+        record=record,
+        git_author=git_author,
+        lock_timeout=lock_timeout,
+    )
+    if settings.record == "none":
         raise ValueError("record must be commits or snapshots: an undo is recorded")
-    record = options.get("record")
     return undo_run(settings, run, waiting=waiting, record=None if record == "auto" else record)
 
 

@@ -11,7 +11,7 @@ from clada.errors import CladaError
 from clada.model import Note, Skipped
 from clada.run import execute, plan_for
 from clada.settings import Settings, restored
-from clada.values import Value
+from clada.values import Value, fields_of
 from clada.world.git.git import hardened_git
 from clada.world.git.repository import os_errors_as_git_errors
 from clada.world.record.documents import runs_of, saved_run, undone
@@ -22,19 +22,20 @@ from clada.world.record.undo import changed_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
-    from typing import Any
+    from typing import Any, Unpack
 
-    from clada.model import Plan
+    from clada.model import Event, Plan
+    from clada.public_types import Ask, RunOptions
     from clada.report import Report
     from clada.world.record.documents import SavedRun
     from clada.world.record.history import RecordedRun
     from clada.world.record.store import Store
+    from clada.world.world import Stop
 
 LINE_BREAK = "\n"
 LISTED = "clada history lists the runs"
-CALLBACKS = ("on_event", "ask", "consent", "stop")
 
 
 class Rest(Value):
@@ -49,12 +50,16 @@ class Rest(Value):
     is_reverted: bool  # some paths are as before the run, or its commit is gone (git reset)
 
 
-def resume(
+def resume(  # noqa: PLR0913 (callbacks are separate arguments)
     workspace: str | PathLike[str] = ".",
     run: int | None = None,
     *,
+    on_event: Callable[[Event], None] = lambda _event: None,
+    ask: Ask | None = None,
+    consent: Callable[[str], bool] | None = None,
+    stop: Stop | None = None,
     settings: Settings | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Report:
     """Execute what failed or was skipped in the last run, or in run number `run`, from its saved document.
 
@@ -62,17 +67,25 @@ def resume(
     `format`) are those of that run unless an option overrides them; the others come from `settings`.
     Raises CladaError if there is nothing to resume.
     """
-    callbacks = {name: options.pop(name) for name in CALLBACKS if name in options}
     rest = rest_of(workspace, run)
     if not options.get("again"):
         refuse_reverted(rest)
     kept = {name: value for name, value in rest.settings.items() if name != "record" or "git" not in options}
-    base = settings.by_name() if settings else {}
-    settings = Settings.from_options(**{**base, **kept, **options, "workspace": workspace})
+    base = fields_of(settings) if settings else {}
+    chosen: Any = {**base, **kept, **options, "workspace": workspace}
+    settings = Settings.from_options(**chosen)
     plan = plan_of(rest, settings)
     for note in notes_on(rest, plan):
-        callbacks.get("on_event", lambda _event: None)(Note(note))
-    return execute(plan, left_out=rest.left_out, settings=settings, **callbacks)
+        on_event(Note(note))
+    return execute(
+        plan,
+        on_event=on_event,
+        ask=ask,
+        consent=consent,
+        stop=stop,
+        settings=settings,
+        left_out=rest.left_out,
+    )
 
 
 def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Rest:

@@ -29,12 +29,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from clada.model import BlockReport, Event, Skipped
-    from clada.report import Changes, Modes
-    from clada.settings import Options
+    from clada.public_types import Answer, Ask, Changes, Modes, Options
     from clada.world.files.tree import Files
     from clada.world.locks import LockFile
     from clada.world.record.recorder import Recorder, RunToRecord
-    from clada.world.world import Ask
 
 MOST_TARGETS, LONGEST_TARGETS = 3, 60  # paths that the history shows for a run, and their characters
 REMOVED = "removed the fence around the whole content of {}; --strip-fences=never keeps it"
@@ -389,7 +387,7 @@ class _Caller:
         """A function that always consents, for dry runs; None if no person can be asked."""
         return (lambda _question: True) if self._consent else None
 
-    def answer(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
+    def answer(self, command: str, directory: str, reason: str, *, network: bool) -> Answer | None:
         """Ask about a command; raise if the callback returns something else than an answer."""
         try:
             given = self._ask and self._ask(command, directory, reason, network=network)

@@ -15,6 +15,7 @@ from clada.run import execute
 from clada.text.diff import split_lines
 from clada.values import Value
 from clada.world.files.paths import display_path
+from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from clada.model import Outcome, Plan, Task
     from clada.report import Report
     from clada.settings import Settings
+    from clada.world.secrets.mask import Mask
     from clada.world.world import World
 
     # The chosen operations by index: None for the whole operation, or some of its hunks.
@@ -48,6 +50,11 @@ def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, t
     report = execute(watched, settings=settings.replace(dry_run=True), **callbacks)
     tasks = report.tasks
     return report, tuple(Preview(task, seen.hunks.get(task.index, ()) if task.ok else ()) for task in tasks)
+
+
+def mask_of(report: Report) -> Mask:
+    """Return what takes the values of secret files out of the diff of a dry run."""
+    return mask_of_changes(report.changes, report.reveal)
 
 
 def select(plan: Plan, chosen: Chosen) -> Plan:

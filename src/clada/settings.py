@@ -9,54 +9,9 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from os import PathLike
-    from typing import Any, Self, TypedDict, Unpack
+    from typing import Any, Self, Unpack
 
-    class Options(TypedDict, total=False):
-        """The settings of a run, as keyword arguments."""
-
-        workspace: str | PathLike[str]
-        format: str
-        start_delimiter: str
-        end_delimiter: str
-        root: str | None
-        run_fences: bool
-        strip_fences: bool | None
-        match: str
-        git: bool
-        record: str
-        git_author: str
-        message: str | None
-        commit_all: bool
-        repository: str | PathLike[str] | None
-        uncommitted: Sequence[str]
-        durable: bool
-        snapshot_limit: int
-        history_size: int
-        history_age: float
-        allow_escape: bool
-        allow_autorun: bool
-        timeout: float
-        total_timeout: float | None
-        max_output: int
-        max_files: int
-        max_bytes: int
-        lock_file: str | PathLike[str] | None
-        lock_timeout: float
-        dry_run: bool
-        atomic: bool
-        again: bool
-        final_newline: bool | None
-        approve: Sequence[str]
-        approve_all: bool
-        shell: str
-        sandbox: str
-        sandbox_write: Sequence[str]
-        sandbox_read: Sequence[str]
-        sandbox_env_hide: Sequence[str]
-        sandbox_env_keep: Sequence[str]
-        reveal: Sequence[str]
-
+    from clada.public_types import Format, MatchMode, Options, RecordMode, SandboxMode, ShellMode
 
 FOREVER = 1e10  # seconds
 
@@ -65,14 +20,14 @@ class Settings(Value):
     """How a document is read and executed."""
 
     workspace: str = "."
-    format: str = "auto"
+    format: Format = "auto"
     start_delimiter: str = START_DELIMITER
     end_delimiter: str = END_DELIMITER
     root: str | None = None
     run_fences: bool = False
     strip_fences: bool | None = None  # None: of files that are not Markdown; True: of all
-    match: str = "auto"  # how edits find their text; auto: as the document says
-    record: str = "auto"  # commits in a repository, else snapshots; or one of commits, snapshots, none
+    match: MatchMode = "auto"  # how edits find their text; auto: as the document says
+    record: RecordMode = "auto"  # commits in a repository, else snapshots; or one of commits, snapshots, none
     git_author: str = "clada"
     message: str | None = None  # subject of the commit after the run
     commit_all: bool = False  # also untracked files that look like secrets, are large, or are many
@@ -97,8 +52,8 @@ class Settings(Value):
     final_newline: bool | None = None  # None: in CSL; True: in every notation
     approve: Sequence[str] = ()
     approve_all: bool = False
-    shell: str = "never"
-    sandbox: str = "auto"
+    shell: ShellMode = "never"
+    sandbox: SandboxMode = "auto"
     sandbox_write: Sequence[str] = ()
     sandbox_read: Sequence[str] = ()
     sandbox_env_hide: Sequence[str] = ()

@@ -33,7 +33,7 @@ class Kind(type):
     """
 
     __match_args__: tuple[str, ...]  # as dataclasses have it; a plain name could be that of a field
-    field_defaults: dict[str, Any]
+    __field_defaults__: dict[str, Any]
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Kind:
         """Take the annotated names out of the class body, with their defaults."""
@@ -43,32 +43,33 @@ class Kind(type):
         inherited: tuple[str, ...] = ()
         for base in bases:
             if isinstance(base, Kind):
-                inherited, defaults = base.__match_args__, {**base.field_defaults, **defaults}
+                inherited, defaults = base.__match_args__, {**base.__field_defaults__, **defaults}
         names = (*inherited, *own)
         made = {"__slots__": own, "__match_args__": names, "__init__": _constructor(names, defaults)}
-        return super().__new__(cls, name, bases, {**body, **made, "field_defaults": defaults})
+        return super().__new__(cls, name, bases, {**body, **made, "__field_defaults__": defaults})
 
 
 class Value(metaclass=Kind):
     """A class whose annotations are its fields; equal by value."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Value) and type(self) is type(other) and self.by_name() == other.by_name()
+        return isinstance(other, Value) and type(self) is type(other) and fields_of(self) == fields_of(other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.by_name().values()))
+        return hash(tuple(fields_of(self).values()))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self.by_name().items())
+        fields = ", ".join(f"{name}={value!r}" for name, value in fields_of(self).items())
         return f"{type(self).__name__}({fields})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(self.by_name().values())
-
-    def by_name(self) -> dict[str, Any]:
-        """Return the fields by their names."""
-        return {name: getattr(self, name) for name in type(self).__match_args__}
+        return type(self), tuple(fields_of(self).values())
 
     def replace(self, **fields: Any) -> Self:
         """Return a copy that differs in these fields."""
-        return type(self)(**{**self.by_name(), **fields})
+        return type(self)(**{**fields_of(self), **fields})
+
+
+def fields_of(value: Value) -> dict[str, Any]:
+    """Return the fields of a value by their names; no method, because users of the library would see it."""
+    return {name: getattr(value, name) for name in type(value).__match_args__}

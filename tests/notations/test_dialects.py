@@ -137,7 +137,7 @@ NOISE = st.lists(st.tuples(st.sampled_from(["", "", "", " ", "\t"]), PIECES), ma
 @given(lines=NOISE, notation=st.sampled_from(["auto", *DIALECTS]))
 @settings(max_examples=150, deadline=None)
 def test_reading_never_raises_and_finds_nothing_that_is_not_there(
-    lines: list[tuple[str, str]], notation: str
+    lines: list[tuple[str, str]], notation: clada.Format
 ) -> None:
     """Whatever the text: there is a plan, and spans are in order and in the text."""
     text = "\n".join(blank + piece for blank, piece in lines)
@@ -166,7 +166,7 @@ TREES = st.dictionaries(st.sampled_from(["a.txt", "b/c.py", "d e.md"]), CONTENTS
 @settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_is_written_in_a_dialect_gives_the_tree_that_was_meant(
-    dialect: str, before: dict[str, str], after: dict[str, str]
+    dialect: clada.Format, before: dict[str, str], after: dict[str, str]
 ) -> None:
     """The change from one tree to another, rendered and carried out, is that change."""
     if dialect in render.NO_DELETIONS:

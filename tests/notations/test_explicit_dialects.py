@@ -37,7 +37,7 @@ PIECES = st.sampled_from([
 
 @given(lines=st.lists(PIECES, max_size=25), notation=st.sampled_from(["auto", *NAMES]))
 @settings(max_examples=75, deadline=None)
-def test_reading_never_raises(lines: list[str], notation: str) -> None:
+def test_reading_never_raises(lines: list[str], notation: clada.Format) -> None:
     """Whatever the text: there is a plan that can be printed, and its spans are in the text."""
     plan = clada.parse("\n".join(lines), notation, roots=("/x",))
     json.dumps(plan.to_dict()).encode()

@@ -129,7 +129,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("notation", LARGE)
-def test_a_count_with_too_many_digits_is_told_so(notation: str) -> None:
+def test_a_count_with_too_many_digits_is_told_so(notation: clada.Format) -> None:
     """It is a positive integer, so the usual message would not help; one with 18 digits is taken."""
     message = "Invalid value for 'count': must have at most 18 digits"
     for digits, messages in {"9" * 18: [], "1" + "0" * 18: [message], "9" * 30: [message]}.items():
@@ -138,7 +138,7 @@ def test_a_count_with_too_many_digits_is_told_so(notation: str) -> None:
 
 
 @pytest.mark.parametrize("notation", ["csl", "cml"])
-def test_zeros_in_front_of_a_count_do_not_count(notation: str) -> None:
+def test_zeros_in_front_of_a_count_do_not_count(notation: clada.Format) -> None:
     """However many they are."""
     plan = clada.parse(LARGE[notation].format("0" * 9999 + "12"), notation)
     assert plan.blocks[0].operations[0].values()["count"] == 12

@@ -37,14 +37,14 @@ NOISE = st.lists(
 
 @given(pieces=NOISE, notation=st.sampled_from(["auto", *NOTATIONS]))
 @settings(max_examples=100, deadline=None)
-def test_parsing_never_raises_for_any_text(pieces: list[str], notation: str) -> None:
+def test_parsing_never_raises_for_any_text(pieces: list[str], notation: clada.Format) -> None:
     """Whatever the text, there is a plan, which can be printed."""
     clada.parse("".join(pieces), notation).to_dict()
 
 
 @given(data=st.binary(max_size=200), notation=st.sampled_from(["auto", *NOTATIONS]))
 @settings(max_examples=50, deadline=None)
-def test_parsing_never_raises_for_any_bytes(data: bytes, notation: str) -> None:
+def test_parsing_never_raises_for_any_bytes(data: bytes, notation: clada.Format) -> None:
     """Bytes that are no UTF-8 are a fatal error, not an exception."""
     plan = clada.parse(data, notation)
     bad = _first_bad_byte(data)
@@ -128,7 +128,7 @@ def _options(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("notation", ["csl", "cml", "json", "toml"])
-def test_a_document_that_is_cut_off_never_asks_for_more_than_the_whole(notation: str) -> None:
+def test_a_document_that_is_cut_off_never_asks_for_more_than_the_whole(notation: clada.Format) -> None:
     """Every operation of a beginning is one of the whole, unless the beginning is refused."""
     document = {
         "csl": render.csl(SAMPLE[:1]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,7 @@ def test_where_nothing_is_found_the_report_shows_how_an_operation_is_written(tmp
         "Next: write each operation like this, at the start of a line:\n\n"
         '    <---WRITE file="path/to/file"--->\n    its whole content\n    <---END--->\n'
     )
+    name: Any
     for name, example in EXAMPLES.items():
         report = clada.execute("Just prose.\n", workspace=tmp_path, git=False, format=name)
         assert report.text(for_llm=True).endswith(f"{_indented(example, '<---', '--->')}\n")
@@ -101,7 +103,7 @@ def _indented(example: str, start: str, end: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_each_example_is_an_operation(name: str, tmp_path: Path) -> None:
+def test_each_example_is_an_operation(name: clada.NotationName, tmp_path: Path) -> None:
     """It is read as what it is an example of, and can be carried out."""
     example = clada.execute("Prose.\n", workspace=tmp_path, git=False, format=name).example
     document = example.replace("path/to/file", "a/b.txt")  # the other is known to be an example

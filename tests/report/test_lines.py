@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,13 +14,16 @@ from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.report import Report, failure_lines, skipped_block_lines, status_line, xml
 from clada.report.diff import diff_lines
 
+if TYPE_CHECKING:
+    from clada import ErrorType, NotationName
+
 
 def task(operation: str, outcome: Outcome, target: str = "app.js", label: str = "1", index: int = 0) -> Task:
     """Return a task with this outcome."""
     return Task(label, index, operation, 1, target, None, outcome)
 
 
-def fatal_line(error: Error, notation: str | None) -> str:
+def fatal_line(error: Error, notation: NotationName | None) -> str:
     """Return the line of a run that could not begin."""
     ((_kind, line),) = failure_lines(Report(notation, fatal=error), NOTATIONS.get(notation or "", UNKNOWN))
     return line
@@ -158,7 +162,7 @@ def test_a_file_outside_has_its_whole_path_in_a_diff() -> None:
 
 
 @pytest.mark.parametrize("type_", FATAL)
-def test_trouble_before_any_task(type_: str) -> None:
+def test_trouble_before_any_task(type_: ErrorType) -> None:
     error = Error(type_, "Line 3: Malformed marker")
     for notation in ("csl", "json", "toml", None):
         assert fatal_line(error, notation) == f"[task-1] FATAL: {FATAL[type_]} - Line 3: Malformed marker"

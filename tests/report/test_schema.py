@@ -28,7 +28,7 @@ def schema(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ["plan", "report"])
-def test_the_shipped_schema_names_the_notations_that_there_are(name: str) -> None:
+def test_the_shipped_schema_names_the_notations_that_there_are(name: clada.SchemaName) -> None:
     assert clada.schema(name) == schema(name)
 
 

@@ -22,7 +22,11 @@ def read(data: bytes, _delimiters: tuple[str, str]) -> Plan:
         if line.startswith(MARK):
             blocks.append(Block(number, None, True, (_operation(line, number, at),)))
         at += len(line) + 1
-    return Plan("shout", tuple(blocks), source=data)
+    return Plan(
+        "shout",  # type: ignore[arg-type]
+        tuple(blocks),
+        source=data,
+    )
 
 
 def _operation(line: bytes, number: int, at: int) -> Operation | Invalid:

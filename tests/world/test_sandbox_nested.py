@@ -341,7 +341,7 @@ RAISED = {
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("record", ["none", "snapshots", "commits"])
 @pytest.mark.parametrize("folder", ["", "ignored"])
-def test_a_file_that_becomes_a_program_is_told(nested: Place, record: str, folder: str) -> None:
+def test_a_file_that_becomes_a_program_is_told(nested: Place, record: clada.RecordMode, folder: str) -> None:
     """However that is done and recorded, and each time; what was a program before is not told again."""
     Path(nested.path("workspace/.gitignore")).write_text("ignored/\n")
     place = Path(nested.path("workspace"), folder)
@@ -358,7 +358,7 @@ def test_a_file_that_becomes_a_program_is_told(nested: Place, record: str, folde
 
 
 @pytest.mark.parametrize("record", ["none", "snapshots"])
-def test_what_a_document_makes_is_not_the_commands(nested: Place, record: str) -> None:
+def test_what_a_document_makes_is_not_the_commands(nested: Place, record: clada.RecordMode) -> None:
     """Only what commands made is told as theirs."""
     text = (
         "<---RUN--->\nsh -c true\n<---END--->\n"

@@ -15,6 +15,7 @@ import zipfile
 
 from clada.batch.jobs import Check, Job, resolve
 from clada.errors import CladaError, UsageError
+from clada.values import fields_of
 from clada.world.git.harden import lend
 
 TYPE_CHECKING = False
@@ -77,7 +78,7 @@ def run(job: Job, workspace: str, config: Config, seconds: float) -> dict[str, A
         write_archive(archive_of(config))
     name = os.path.basename(workspace)[-40:]
     command = command_line(job, workspace, config, f"clada-{name}")
-    given = {"job": _as_dict(job), "workspace": workspace, "config": config.by_name(), "seconds": seconds}
+    given = {"job": _as_dict(job), "workspace": workspace, "config": fields_of(config), "seconds": seconds}
     try:
         done = subprocess.run(  # noqa: S603 (podman or docker, with our own arguments)
             command, input=json.dumps(given).encode(), capture_output=True, check=False,
@@ -95,7 +96,7 @@ def run(job: Job, workspace: str, config: Config, seconds: float) -> dict[str, A
 
 
 def _as_dict(job: Job) -> dict[str, Any]:
-    return {**job.by_name(), "checks": [check.by_name() for check in job.checks]}
+    return {**fields_of(job), "checks": [fields_of(check) for check in job.checks]}
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from clada.batch.chart import chart
 from clada.batch.results import read_results
 from clada.batch.run_job import APPLIED, STATUSES
 from clada.text.escape import escape_controls
-from clada.values import Value
+from clada.values import Value, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def as_json(summary: Summary) -> str:
         "applied_share": round(summary.total.rate, 6),
         "by_status": {status: summary.total.counts.get(status, 0) for status in STATUSES},
         "by_error_type": dict(summary.errors),
-        "failures": [failure.by_name() for failure in summary.failures],
+        "failures": [fields_of(failure) for failure in summary.failures],
         "seconds": round(summary.seconds, 3),
         "cpu_seconds": round(summary.cpu_seconds, 3),
         **{

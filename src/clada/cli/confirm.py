@@ -15,6 +15,7 @@ from clada.report.diff import diff_lines
 from clada.run import execute, plan_for
 from clada.selection import preview, select, warnings
 from clada.text.escape import escape_controls
+from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ class Conversation:
 
     def _say_diff(self, report: Report) -> None:
         pages = Pages(self._options["color"], self._terminal)
-        pages.say(diff_lines(report.changes, report.modes, report.mask))
+        mask = mask_of_changes(report.changes, report.reveal)
+        pages.say(diff_lines(report.changes, report.modes, mask))
         pages.close()
         pages.show()
 

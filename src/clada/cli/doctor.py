@@ -13,7 +13,7 @@ from clada.errors import CladaError, UsageError
 from clada.exit_codes import DONE, FAILED
 from clada.settings import DEFAULTS
 from clada.text.escape import escape_controls
-from clada.values import Value
+from clada.values import Value, fields_of
 from clada.version import VERSION
 from clada.world import trust
 from clada.world.approvals import Approvals
@@ -54,7 +54,7 @@ def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> i
     findings |= {"configuration": configuration, "terminal": _check_terminal()}
     broken = any(finding.state == BROKEN for finding in findings.values())
     if given.get("json"):
-        found = {name: finding.by_name() for name, finding in findings.items()}
+        found = {name: fields_of(finding) for name, finding in findings.items()}
         console.write(json.dumps(found, indent=2) + "\n")
         return FAILED if broken else DONE
     for name, finding in findings.items():

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from clada.cli.console import Console
     from clada.model import Event, Plan, Task
+    from clada.public_types import Answer
     from clada.report import Line, Report
     from clada.world.world import Stop
 
@@ -136,7 +137,7 @@ class Presenter:
         undo = " · clada undo reverts it" if report.undoable else ""
         yield "closing", f"{counts(report)}{kinds}{undo}"
 
-    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
+    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> Answer | None:
         """Ask the user whether a command may run; no answer means no."""
         self.console.pause()
         try:
@@ -239,5 +240,6 @@ def _summary_maker(kind: str) -> Callable[[Report], str]:
 
 def _diff(report: Report) -> Iterable[Line]:
     from clada.report.diff import diff_lines
+    from clada.world.secrets.mask import mask_of_changes
 
-    return diff_lines(report.changes, report.modes, report.mask)
+    return diff_lines(report.changes, report.modes, mask_of_changes(report.changes, report.reveal))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the instructions for a notation, by default the first one of the registry."""
-    name = arguments[0] if arguments else None
+    name: Any = arguments[0] if arguments else None
     delimiters = options["start_delimiter"], options["end_delimiter"]
     text = instructions(name, options["workspace"], *delimiters)
     if options["copy"]:

@@ -16,6 +16,9 @@ from clada.text.forms import visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from clada.public_types import Answer
 
 TERMINAL = "/dev/tty"
 TRIES = 3
@@ -49,7 +52,7 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
     *,
     plan: Sequence[str] = (),
     on_shown: Callable[[str], None] = _ignore,
-) -> str | None:
+) -> Answer | None:
     """Ask whether a command may run; return `once`, `always`, `no` or `never`, or None without a terminal.
 
     With `network`, the answer may grant that, too, and then ends in `+network`. The end of input, three
@@ -65,9 +68,11 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
         introduction = _introduction(command, directory, reason, plan)
         write(terminal, introduction)
         on_shown(introduction)
-        return answer(terminal, stop, question, answers, on_shown) or "no"
+        given: Any = answer(terminal, stop, question, answers, on_shown) or "no"
     except OSError:
         return "no"  # the terminal is gone
+    else:
+        return given  # type: ignore[no-any-return]
     finally:
         os.close(terminal)
 

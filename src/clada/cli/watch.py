@@ -16,6 +16,7 @@ from clada.errors import CladaError, UsageError
 from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
 from clada.run import execute, plan_for
+from clada.values import fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class Watch:
 
     def _keep(self, report: Report, source: str) -> None:
         """Have the report ready to be pasted."""
-        outcomes = [task.outcome.by_name() for task in report.tasks]
+        outcomes = [fields_of(task.outcome) for task in report.tasks]
         changed = [change.path for outcome in outcomes for change in outcome.get("changes", ())]
         self._ran = any(task.operation == "run" for task in report.tasks)
         self._written = [os.path.join(self._options["workspace"], path) for path in changed]

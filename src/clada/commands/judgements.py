@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clada.public_types import ErrorType
+
 
 APPROVABLE = "; approving the exact command would allow it"
 
@@ -66,7 +68,7 @@ class NeedsApproval(Value):
 class Refused(Value):
     """A command that could not work even if it were approved, so it is refused."""
 
-    type: str
+    type: ErrorType
     message: str
 
 

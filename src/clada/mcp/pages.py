@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -110,7 +110,7 @@ def prompts() -> list[types.Prompt]:
     ]  # fmt: skip
 
 
-def prompt(name: str, workspace: SharedWorkspace) -> types.GetPromptResult:
+def prompt(name: Any, workspace: SharedWorkspace) -> types.GetPromptResult:
     """Return the instructions for a notation, as the first message of a conversation."""
     if name not in clada.PROMPTS:
         raise not_found(f"prompt {name}", f"there are {', '.join(clada.PROMPTS)}")

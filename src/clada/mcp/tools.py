@@ -260,10 +260,11 @@ async def _undo(call: ToolCall, given: dict[str, Any], _responses: Responses) ->
             dry_run=dry_run,
             git_author=settings.git_author,
             lock_timeout=settings.lock_timeout,
-            **({"record": "snapshots"} if settings.record == "snapshots" else {}),
+            record="snapshots" if settings.record == "snapshots" else "auto",
         )
-        fields = undone.by_name()
-        content = {name: fields[name] for name in ("number", "commit", "restored", "removed", "notes")}
+        content = {
+            name: getattr(undone, name) for name in ("number", "commit", "restored", "removed", "notes")
+        }
         content.update(undoes=undone.run.number, dry_run=dry_run)
         return _answer(clada.undo_text(undone, dry_run=dry_run), content)
 

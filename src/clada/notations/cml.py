@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from clada.grammar import Complaints
     from clada.model import Operation
     from clada.notations.registry import Delimiters
+    from clada.public_types import NotationName
 
     Fields = dict[str, Any]
 
-NAME = "cml"
+NAME: NotationName = "cml"
 MAX_DEPTH = 16
 BLANKS = " \t\n\r"
 SLASH = ord("/")

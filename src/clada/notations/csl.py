@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from clada.notations.hidden import Scan
     from clada.notations.reading import Reading
     from clada.notations.registry import Delimiters
+    from clada.public_types import NotationName
 
-NAME = "csl"
+NAME: NotationName = "csl"
 BLANKS = " \t"
 
 OPENING = ("WRITE", "RUN", "SEARCH", "TASKS")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from clada.notations.reading import Prose
     from clada.notations.registry import Delimiters
+    from clada.public_types import ErrorType, Format
 
     Read = Callable[[bytes], tuple[Plan, Prose | None]]
 
@@ -39,7 +40,7 @@ TOO_MANY = "too many parts that are not scanned have operations in them: leave t
 
 def parse(  # noqa: PLR0913 (all but two are named)
     document: str | bytes,
-    notation: str = "auto",
+    notation: Format = "auto",
     *,
     start_delimiter: str = START_DELIMITER,
     end_delimiter: str = END_DELIMITER,
@@ -297,5 +298,5 @@ def _never_closed(plan: Plan, part: Part) -> Plan:
     return plan.replace(blocks=blocks, fatal=Problem(_error_type(plan), message, line))
 
 
-def _error_type(plan: Plan) -> str:
+def _error_type(plan: Plan) -> ErrorType:
     return NOTATIONS.get(plan.notation or "", UNKNOWN).error_type

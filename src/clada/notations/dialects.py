@@ -17,7 +17,7 @@ from clada.notations.registry import HINTS_IN_PROSE, NOTATIONS, SHELL, holds_any
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Protocol, TypedDict, Unpack
+    from typing import Any, Protocol, TypedDict, Unpack
 
     from clada.notations.reading import Prose
     from clada.notations.registry import Delimiters
@@ -233,10 +233,11 @@ def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unp
     foreign = not chosen and any(NOTATIONS[name].rank for name in met)
     notes = [f"read as {' and '.join(map(title, met))}"] if foreign else []
     blocks = tuple(reading.blocks)
+    first: Any = met[0] if met else None
     if not blocks and reading.ignored and not fatal:
         blocks = (Block(1, None, False, ()),)  # it is read, and asks for nothing
     return Plan(
-        met[0] if met else None, blocks, fatal, (*notes, *reading.notes), data, reading.atomic,
+        first, blocks, fatal, (*notes, *reading.notes), data, reading.atomic,
         not_applied=tuple(reading.not_applied),
     )  # fmt: skip
 

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
     from clada.model import Plan
     from clada.notations.registry import Delimiters
+    from clada.public_types import NotationName
 
 
-NAME = "json"
+NAME: NotationName = "json"
 MANY_TOKENS = 1_000  # before the `tasks` key: hardly ever
 
 # Possessive, so that no input makes them go back. Bytes are for the document, texts for it as Latin-1.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from clada.model import Plan
+    from clada.public_types import ErrorType
 
     Delimiters = tuple[str, str]  # how a marker starts and ends, where a notation has such
 
@@ -74,7 +75,7 @@ class Notation(Value):
     one: str  # the same for one operation: search/replace block
     module: str
     hint: bytes  # a document without these bytes shows no sign of it: looked for before the module is loaded
-    error_type: str  # of fatal errors in it
+    error_type: ErrorType  # of fatal errors in it
     prompt: str  # the file with the instructions for an LLM, in prompts/ if it is not a whole path; or none
     words: Mapping[str, str] = {}  # for operations, in status lines, where they are not their names
     family: str = TAGGED  # of its reports

@@ -16,6 +16,7 @@ from clada.grammar import (
 )
 from clada.model import Block, Invalid, Plan
 from clada.notations.reading import LineCounter
+from clada.notations.registry import NOTATIONS
 from clada.operations import OPERATIONS, find
 from clada.values import Value
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.model import Operation
+    from clada.public_types import NotationName
 
     Complaint = tuple[str, str | None, int | None]  # the message; the field as written, and its place, if any
 
@@ -95,7 +97,7 @@ def too_deep(depth: int, offset: int) -> None:
 class Draft:
     """A plan in the making: the blocks so far, and the operations of the open one."""
 
-    def __init__(self, notation: str, data: bytes) -> None:
+    def __init__(self, notation: NotationName, data: bytes) -> None:
         self.notation, self.data = notation, data
         self._lines = LineCounter(data)
         self._blocks: list[Block] = []
@@ -148,7 +150,7 @@ class Draft:
         column = self._lines.column(error.offset)
         clause = cut_off(sum(len(block.operations) for block in self._blocks)) if error.why == CUT else ""
         message = f"Line {line}, column {column}: {error.message}{clause}"
-        return Problem(f"malformed_{self.notation}", message, line, column)
+        return Problem(NOTATIONS[self.notation].error_type, message, line, column)
 
 
 def check_version(value: Any, offset: int) -> str:

@@ -55,11 +55,12 @@ if TYPE_CHECKING:
     from clada.model import Plan
     from clada.notations.markdown import Fence
     from clada.notations.registry import Delimiters
+    from clada.public_types import NotationName
 
     Path = tuple[str, ...]
 
 
-NAME = "toml"
+NAME: NotationName = "toml"
 END_MARK = b"#end"  # without blanks: the last line of bare TOML that is complete in any case
 CLOSING, DOUBLED = (b"'", b'"', b"]", b"}"), (b"''", b'""')  # two quotes may be the beginning of three
 DOUBT = "TOML outside a fence may be cut off here: {}"

@@ -6,7 +6,7 @@ from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
 from clada.text.elision import elided_content, find_elision
-from clada.values import Value
+from clada.values import Value, fields_of
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
@@ -142,7 +142,7 @@ class Edit(Operation):
 
     def values(self) -> dict[str, Any]:
         """Return its fields by their names in plans; optional ones only if they are set."""
-        unset, names = Edit.field_defaults, ("match", "whole_lines", "final_newline", "placeholder")
+        unset, names = Edit.__field_defaults__, ("match", "whole_lines", "final_newline", "placeholder")
         others = {name: getattr(self, name) for name in names if getattr(self, name) != unset[name]}
         return {"path": self.path, **self._texts(), **others}
 
@@ -306,8 +306,8 @@ def _hunk(values: Mapping[str, Any]) -> Hunk:
 
 def _hunk_to_dict(hunk: Hunk) -> dict[str, Any]:
     """Return a hunk as plans write it: its texts, and other fields that are set."""
-    unset = Hunk.field_defaults
-    values = hunk.by_name()
+    unset = Hunk.__field_defaults__
+    values = fields_of(hunk)
     shown = {name: value for name, value in values.items() if name not in unset or value != unset[name]}
     if not hunk.search:
         del shown["search"]

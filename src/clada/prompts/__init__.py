@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from clada.public_types import NotationName
+
 PROMPTS = with_prompt()
 FOLDER = os.path.dirname(__file__)
 MOST_APPROVED = 40  # commands that are listed
@@ -33,7 +35,7 @@ START = r"\s*(# )?How to change files[^\n]*\s+Your answer is read by a program, 
 
 
 def instructions(
-    notation: str | None = None,
+    notation: NotationName | None = None,
     workspace: str | PathLike[str] = ".",
     start_delimiter: str = START_DELIMITER,
     end_delimiter: str = END_DELIMITER,

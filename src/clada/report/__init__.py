@@ -5,7 +5,7 @@ There is a line for each task, in one of two families that a notation chooses: t
 
 from __future__ import annotations
 
-from clada.errors import shortened
+from clada.errors import CladaError, shortened
 from clada.exit_codes import DONE, exit_code
 from clada.model import Done, Failed, RolledBack, Skipped, output_prefix
 from clada.notations.registry import NOTATIONS, SENTENCES, UNKNOWN
@@ -16,16 +16,13 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Self
 
     from clada.errors import Error
     from clada.model import BlockReport, NotApplied, Task
     from clada.notations.registry import Notation
-    from clada.world.secrets.mask import Mask
+    from clada.public_types import Changes, Modes, NotationName, Status
 
-    Changes = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
-    # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
-    Modes = tuple[tuple[str, str | None, str | None], ...]
     Line = tuple[str, str]  # its kind, by which a terminal colours it, and its text; or several lines
 
 MAX_LINE_NUMBERS = 10  # line numbers in one status line
@@ -54,7 +51,7 @@ STAGES = {
 class Report(Value):
     """How a run went: its tasks in their blocks, its commits, and what went wrong with the run as a whole."""
 
-    notation: str | None
+    notation: NotationName | None
     blocks: tuple[BlockReport, ...] = ()
     fatal: Error | None = None  # why nothing was executed; of a dry run, why nothing would be
     error: Error | None = None  # after the tasks: the final commit failed
@@ -87,12 +84,11 @@ class Report(Value):
         failed = self.fatal or self.error or self.not_applied or not all(task.ok for task in tasks)
         return exit_code(failed=bool(failed), has_operations=bool(tasks), signal=self.interrupted)
 
-    @property
-    def mask(self) -> Mask:
-        """What takes the values of secret files out of the diff of a dry run."""
-        from clada.world.secrets.mask import mask_of_changes
-
-        return mask_of_changes(self.changes, self.reveal)
+    def raise_for_status(self) -> Self:
+        """Return the report; raise ReportError if not everything in the document was carried out."""
+        if not self.ok:
+            raise ReportError(self)
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, lists, strings and numbers: what `--summary=json` prints."""
@@ -108,9 +104,24 @@ class Report(Value):
             return summary(self)
         return "".join(f"{text}\n" for _kind, text in report_lines(self))
 
-    def count(self, status: str) -> int:
+    def count(self, status: Status) -> int:
         """Return how many tasks have this status."""
         return sum(task.status == status for task in self.tasks)
+
+
+class ReportError(CladaError):
+    """Not everything in a document was carried out; `report` says what was, `error` is the first failure."""
+
+    def __init__(self, report: Report) -> None:
+        failed = [task for task in report.tasks if not task.ok]
+        notation = NOTATIONS.get(report.notation or "", UNKNOWN)
+        lines = [status_line(task, notation)[1] for task in failed]
+        lines += [text for _kind, text in failure_lines(report, notation)]
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        super().__init__("invalid_operation", f"{lines[0]}{more}" if lines else "no operations found")
+        errors = [report.fatal, *(task.error for task in failed), report.error]
+        self.error = next(filter(None, errors), self.error)
+        self.report = report
 
 
 def report_lines(report: Report) -> Iterator[Line]:
@@ -125,8 +136,10 @@ def report_lines(report: Report) -> Iterator[Line]:
             yield status_line(task, notation)
     if report.changes or report.modes:
         from clada.report.diff import diff_lines
+        from clada.world.secrets.mask import mask_of_changes
 
-        yield from diff_lines(report.changes, report.modes, report.mask)
+        mask = mask_of_changes(report.changes, report.reveal)
+        yield from diff_lines(report.changes, report.modes, mask)
     yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.report.json import task_to_dict, to_dict
+from clada.values import fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     """Return an event as a line of its own."""
     match event:
         case TaskStarted():
-            return {"event": "task_started", **event.by_name()}
+            return {"event": "task_started", **fields_of(event)}
         case Output(label=label, lines=lines):
             return {"event": "output", "label": label, "lines": list(lines)}
         case OutputTruncated(label=label):

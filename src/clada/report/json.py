@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from clada.report.details import shortened
+from clada.values import fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,15 +51,15 @@ def to_dict(report: Report) -> dict[str, Any]:
             for block in report.blocks
         ],
         "commits": {"pre": report.commits.get("pre"), "post": report.commits.get("post")},
-        "not_applied": [each.by_name() for each in report.not_applied],
+        "not_applied": [fields_of(each) for each in report.not_applied],
         "notes": list(report.notes),
     }
 
 
 def task_to_dict(task: Task) -> dict[str, Any]:
     """Return one task of a report."""
-    outcome = task.outcome.by_name()
-    outcome = outcome["done"].by_name() if "done" in outcome else outcome
+    outcome = fields_of(task.outcome)
+    outcome = fields_of(outcome["done"]) if "done" in outcome else outcome
     return {
         "index": task.index,
         "label": task.label,
@@ -70,7 +71,7 @@ def task_to_dict(task: Task) -> dict[str, Any]:
         "status": task.status,
         "result": outcome.get("how"),
         "reason": outcome.get("reason"),
-        "changes": [change.by_name() for change in outcome.get("changes", ())],
+        "changes": [fields_of(change) for change in outcome.get("changes", ())],
         "bytes": outcome.get("bytes"),
         "replacements": outcome.get("count"),
         "lines": list(outcome.get("lines", ())),
@@ -100,4 +101,4 @@ def _error(error: Error | None) -> dict[str, Any] | None:
 
 
 def _nearest(nearest: Nearest) -> dict[str, object]:
-    return {**nearest.by_name(), "others": [list(lines) for lines in nearest.others]}
+    return {**fields_of(nearest), "others": [list(lines) for lines in nearest.others]}

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import clada
+from clada.selection import mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +76,7 @@ class Shown:
 
     def diffs(self, start: int, end: int) -> dict[int, list[list[str]]]:
         """Return the hunks of these operations, each as the lines of a diff, its header first."""
-        mask = self.report.mask
+        mask = mask_of(self.report)
         return {
             preview.task.index: [[mask(text) for _kind, text in hunk.lines] for hunk in preview.hunks]
             for preview in self.previews[start:end]

@@ -313,7 +313,7 @@ class _Running:
             case clada.BlockSkipped():
                 pass  # its tasks are told each
 
-    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:  # noqa: ARG002 (seen)
+    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> Any:  # noqa: ARG002 (seen)
         """Answer for the command that runs now: as the person did who saw it; None if they did not."""
         answer = self._answers.get(self._current)
         return answer if network or answer is None else answer.removesuffix("+network")

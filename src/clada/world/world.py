@@ -11,9 +11,10 @@ from clada.world.clock import seconds_waited
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol, Self, TypeVar
+    from typing import Any, Self, TypeVar
 
     from clada.model import Event
+    from clada.public_types import Ask
     from clada.settings import Settings
     from clada.world.autorun import AutorunGuard
     from clada.world.files.tree import Files
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
     from clada.world.secrets.mask import WorkspaceSecrets
 
     Result = TypeVar("Result")
-
-    class Ask(Protocol):
-        """Asks a person about a command."""
-
-        def __call__(self, command: str, directory: str, reason: str, *, network: bool) -> str | None:
-            """Return once, always, no or never, perhaps with `+network`; None without a person to ask."""
-
 
 SIGINT = 2
 

@@ -71,7 +71,7 @@ class Recorded:
 
     def undo(self, run: int | None = None, **options: Any) -> Undone:
         """Undo the last run, or this one."""
-        return clada.undo(str(self.workspace), run, sandbox="off", **options)
+        return clada.undo(str(self.workspace), run, **options)
 
     def history(self) -> list[str]:
         """Return how the runs ended, the newest first."""

@@ -116,7 +116,7 @@ def _not_as_noted(folder: Path, notes: Path) -> list[str]:
         return []  # it is of an earlier round, and the user has worked since
     if not run.undoes or run.ended != "ok":
         try:
-            clada.undo(folder, None if run.undoes else run.number, sandbox="off")
+            clada.undo(folder, None if run.undoes else run.number)
         except clada.CladaError as trouble:
             if not any(words in str(trouble) for words in ("changed nothing", "undone already")):
                 return [f"run {run.number} cannot be undone: {trouble}"]

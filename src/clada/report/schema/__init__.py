@@ -12,10 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clada.public_types import SchemaName
+
 TEXTS = ("path", "text")  # kinds of fields that are texts
 
 
-def schema(name: str) -> dict[str, Any]:
+def schema(name: SchemaName) -> dict[str, Any]:
     """Return a schema: plan, report, event, batch-job or batch-result.
 
     It knows the notations and the operations that there are.

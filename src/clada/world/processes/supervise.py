@@ -19,6 +19,7 @@ import sys
 import time
 
 from clada.errors import CladaError, system_words
+from clada.values import fields_of
 from clada.world.handles import remove_tree
 from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
 from clada.world.processes.children import (
@@ -41,7 +42,7 @@ from clada.world.processes.spawn import PreparedSpawn, SpawnSpec, spawn
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 
 # Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
@@ -122,6 +123,7 @@ class SupervisedChild:
         if number := self._find_report("failed"):
             raise cannot_start(self._name, int(number))
         if text := self._find_report("refused"):
+            kind: Any
             kind, _, message = text.partition(" ")
             raise NotStartedError(kind, message)
         raise supervisor_killed()
@@ -218,7 +220,7 @@ def _spawn_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
 def _send_request(spec: SpawnSpec, writer: int) -> None:
     """Write the spec to the pipe, as marshal can, and with the handles as the new interpreter has them."""
     request = {
-        **spec.by_name(),
+        **fields_of(spec),
         "argv": list(spec.argv),
         "environment": dict(spec.environment),
         "directory": _DIRECTORY,

@@ -8,7 +8,7 @@ import struct
 import sys
 
 from clada.errors import CladaError, system_words
-from clada.values import Value
+from clada.values import Value, fields_of
 from clada.world.files.walk import skip_error, walk
 from clada.world.libc import LIBC, c_size_t, get_errno
 from clada.world.processes.run import Launcher
@@ -78,6 +78,10 @@ class LandlockRules(Value):
         except OSError as error:
             raise _sandbox_error(error) from error
 
+    def by_name(self) -> dict[str, Any]:
+        """Return the fields by their names, to be sent to another process."""
+        return fields_of(self)
+
     def apply_opened(self, ruleset: int) -> None:
         """Restrict this thread for good to what such a handle says; raise CladaError if that fails."""
         try:
@@ -132,7 +136,7 @@ class KeptRules:
 
     def by_name(self) -> dict[str, Any]:
         """Return the fields of the rules, by their names."""
-        return self._rules.by_name()
+        return fields_of(self._rules)
 
     def apply(self) -> None:
         """Restrict this thread for good; raise CladaError if that fails, so that nothing is started."""

@@ -15,7 +15,7 @@ import stat
 import struct
 
 from clada.errors import CladaError, system_words
-from clada.values import Value
+from clada.values import Value, fields_of
 from clada.world.libc import HOLDING_LIBC, LIBC
 from clada.world.processes.children import shell_code
 from clada.world.processes.run import Launcher, find_program, run
@@ -27,7 +27,7 @@ from clada.world.sandbox.mounts import bare_mounts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from clada.world.processes.children import Child
     from clada.world.processes.spawn import SpawnSpec
@@ -63,6 +63,10 @@ class NamespaceRules(Value):
 
     mounts: tuple[str, ...]
     network: bool = False
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the fields by their names, to be sent to another process."""
+        return fields_of(self)
 
     def enter(self, start: Callable[[], int], spec: SpawnSpec, status_pipe: int) -> int:
         """Start the command in the namespaces; return the process that ends with it, the first one in them.
