@@ -115,6 +115,7 @@ def test_the_literal_types_are_the_tables() -> None:
         "record": clada.RecordMode,
         "shell": clada.ShellMode,
         "sandbox": clada.SandboxMode,
+        "syntax": clada.SyntaxMode,
     }
     for name, kind in named.items():
         assert set(BY_NAME[name].choices) == {

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         SchemaName,
         ShellMode,
         Status,
+        SyntaxMode,
     )
     from clada.report import Report, ReportError
     from clada.report.schema import schema
@@ -90,7 +91,7 @@ _HOMES = {
     "past": "RunDetails history run_details undo undo_text",
     "prompts": "PROMPTS instructions",
     "public_types": "Answer Ask BlockStatus Changes ErrorType Format MatchMode Modes NotationName Options "
-    "RecordMode RunOptions SandboxMode SchemaName ShellMode Status",
+    "RecordMode RunOptions SandboxMode SchemaName ShellMode Status SyntaxMode",
     "report": "Report ReportError",
     "report.schema": "schema",
     "resuming": "resume",
@@ -156,6 +157,7 @@ __all__ = [
     "Skipped",
     "Status",
     "Stop",
+    "SyntaxMode",
     "Task",
     "TaskEnded",
     "TaskStarted",

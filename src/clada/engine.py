@@ -158,6 +158,8 @@ class Engine:
 
     def _apply(self, item: Operation) -> Outcome:
         guard = self.world.files.guard = self.world.autorun
+        if self.world.syntax:
+            self.world.syntax.before(item.paths)
         try:
             outcome = item.apply(self.world)
         except CladaError as trouble:

@@ -29,6 +29,7 @@ RecordMode: TypeAlias = Literal["auto", "commits", "snapshots", "none"]
 MatchMode: TypeAlias = Literal["auto", "exact", "blanks"]
 ShellMode: TypeAlias = Literal["never", "approved"]
 SandboxMode: TypeAlias = Literal["auto", "off", "require"]
+SyntaxMode: TypeAlias = Literal["note", "refuse", "off"]
 SchemaName: TypeAlias = Literal["plan", "report", "event", "batch-job", "batch-result"]
 Changes: TypeAlias = tuple[tuple[str, bytes | None, bytes | None], ...]  # path, content before and after
 # The same for modes as git writes them: 100644, 100755 for a program, 040755 for a directory.
@@ -73,6 +74,7 @@ class RunOptions(TypedDict, total=False):
     lock_file: str | PathLike[str] | None
     lock_timeout: float
     dry_run: bool
+    syntax: SyntaxMode
     atomic: bool
     again: bool
     final_newline: bool | None

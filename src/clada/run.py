@@ -16,6 +16,7 @@ from clada.notations.lookalikes import hint_for_fatal
 from clada.operations.write import Write, strips_fence
 from clada.report import Report
 from clada.settings import KEPT, Settings
+from clada.syntax import SyntaxLook
 from clada.text.escape import first_few
 from clada.world.autorun import AutorunGuard
 from clada.world.files.directories import Limits
@@ -129,19 +130,21 @@ def _carry_out(
             caller.tell(course.record.notes)
         caller.tell(_notes_on_paths(plan, workspace.root))
         files = _overlay(workspace) if settings.dry_run else workspace
-        world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
-        world.consent = caller.would_consent if settings.dry_run else caller.consent
-        world.autorun = AutorunGuard(files.root, world.asked, allowed=settings.allow_autorun)
+        world = _world(files, settings, caller)
         if course.record:
             course.record.begin(workspace, world)
+        if changing and settings.syntax == "refuse":
+            _refuse_broken_syntax(plan, settings, workspace, left_out)
         engine = Engine(plan, world, left_out)
         course.blocks = engine.run()
         course.error = engine.error
+        broken = world.syntax.notes() if world.syntax else []
         if settings.dry_run:
             course.changes, course.modes = tuple(files.changes()), tuple(files.modes())
-            course.fatal = _refusal(plan, settings, caller, resumes=resumes) if executable else None
+            course.fatal = _refusal(plan, settings, caller, broken, resumes=resumes) if executable else None
         elif course.record:
             _describe(course.record, plan, course.blocks, caller.stop)
+        caller.tell([] if course.fatal else broken)
     if course.record:
         caller.tell(course.record.notes)
 
@@ -206,6 +209,33 @@ def _overlay(workspace: Workspace) -> Files:
     return Overlay(workspace)
 
 
+def _world(files: Files, settings: Settings, caller: _Caller) -> World:
+    world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
+    world.consent = caller.would_consent if settings.dry_run else caller.consent
+    world.autorun = AutorunGuard(files.root, world.asked, allowed=settings.allow_autorun)
+    if settings.syntax != "off":
+        world.syntax = SyntaxLook(files, planned=settings.dry_run)
+    return world
+
+
+def _refuse_broken_syntax(
+    plan: Plan, settings: Settings, workspace: Workspace, left_out: Mapping[int, Skipped] | None
+) -> None:
+    """Raise CladaError if a file would not parse after the run, which is tried in memory."""
+    files = _overlay(workspace)
+    files.limits = Limits(settings.max_files, settings.max_bytes)  # the run itself counts from 0
+    trial = World(files, settings.replace(dry_run=True), lambda _event: None)
+    trial.syntax = SyntaxLook(files, planned=True)
+    Engine(plan, trial, left_out).run()
+    broken = trial.syntax.notes()
+    if broken:
+        raise CladaError.of(_syntax_error(broken))
+
+
+def _syntax_error(broken: Sequence[str]) -> Error:
+    return Error("invalid_operation", "; ".join(broken), "--syntax=note writes it all the same")
+
+
 def _lock(path: str, settings: Settings, caller: _Caller) -> LockFile:
     from clada.world.locks import LockFile
 
@@ -253,11 +283,15 @@ def _waiting(caller: _Caller) -> Callable[[], None]:
     return lambda: caller.emit(Note("waiting for another run in this repository"))
 
 
-def _refusal(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) -> Error | None:
-    """Return why the real run would be refused, if it could not be recorded.
+def _refusal(
+    plan: Plan, settings: Settings, caller: _Caller, broken: Sequence[str], *, resumes: bool
+) -> Error | None:
+    """Return why the real run would be refused: files would not parse, or it could not be recorded.
 
     A dry run does not wait for other runs and does not ask: it assumes that a person would consent.
     """
+    if broken and settings.syntax == "refuse":
+        return _syntax_error(broken)
     if settings.record == "none":
         return None
     from clada.world.record.recorder import refusal

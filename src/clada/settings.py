@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self, Unpack
 
-    from clada.public_types import Format, MatchMode, Options, RecordMode, SandboxMode, ShellMode
+    from clada.public_types import Format, MatchMode, Options, RecordMode, SandboxMode, ShellMode, SyntaxMode
 
 FOREVER = 1e10  # seconds
 
@@ -47,6 +47,7 @@ class Settings(Value):
     lock_file: str | None = None
     lock_timeout: float = 10.0
     dry_run: bool = False
+    syntax: SyntaxMode = "note"  # what follows if a changed file does not parse any more
     atomic: bool = False  # apply the whole document or nothing
     again: bool = False  # even if the document was applied in part before
     final_newline: bool | None = None  # None: in CSL; True: in every notation
@@ -136,6 +137,10 @@ SETTINGS = (
     ),
     Setting("confirm", "switch", False, "show the plan and its diff, then choose what to apply", RUNNING),
     _run_setting("atomic", "switch", "apply everything or nothing", RUNNING, shared=True),
+    _run_setting(
+        "syntax", "choice", "what to do if a changed file does not parse", RUNNING,
+        choices=("note", "refuse", "off"), shared=True,
+    ),
     _run_setting("again", "switch", "apply an answer again that was applied in part", RUNNING),
     _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
     _run_setting(

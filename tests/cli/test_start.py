@@ -30,7 +30,7 @@ code = main(sys.argv[1:])
 os.write(2, "\\n".join(set(sys.modules) - before).encode())
 sys.exit(code)
 """
-WRITE = b'Sure:\n<---WRITE file="src/app.js"--->\nconsole.log("hello");\n<---END--->\n'
+WRITE = b'Sure:\n<---WRITE file="notes/today.txt"--->\nhello\n<---END--->\n'
 
 
 def loaded(shell: Shell, *arguments: str) -> set[str]:

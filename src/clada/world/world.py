@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clada.model import Event
     from clada.public_types import Ask
     from clada.settings import Settings
+    from clada.syntax import SyntaxLook
     from clada.world.autorun import AutorunGuard
     from clada.world.files.tree import Files
     from clada.world.record.recorder import Recorder
@@ -87,6 +88,7 @@ class World:
             self.deadline = time.monotonic() + settings.total_timeout
             self.emit = lambda event: self.untimed(emit, event)
         self.autorun: AutorunGuard | None = None  # decides on files that run by themselves
+        self.syntax: SyntaxLook | None = None  # compares how changed files parse, before and after
         self.noted: set[str] = set()  # notes that were emitted, because each is emitted once
         self.recording: Recorder | None = None  # of this run, if it is recorded
         # Rolls back an atomic block if a part of it fails: the overlay of a dry run, or the recording.
