@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clada
-from clada.report.diff import file_hunks
+from clada.report.diff import edited_hunk, file_hunks, numbered, split_hunk
 from clada.resuming import resume
 from clada.selection import _with_hunks, preview, select, warnings
 from clada.settings import Settings
+from clada.text.diff import split_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +159,51 @@ def test_hunks_one_after_the_other_give_what_all_give(
     if hunks:
         assert (half == old) == (not first)
         assert (half == new) == (len(first) == len(hunks))
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"c\r\n"]), max_size=40),
+    st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"x\n"]), max_size=40),
+    st.booleans(),
+    st.sets(st.integers(0, 9)),
+)
+def test_the_parts_of_split_hunks_give_what_the_hunks_give(
+    before: list[bytes], after: list[bytes], cut: bool, numbers: set[int]
+) -> None:
+    old, new = b"".join(before), b"".join(after)
+    if cut:
+        new = new.removesuffix(b"\n")
+    whole = file_hunks(old, new) or []
+    parts = numbered([part for hunk in whole for part in split_hunk(hunk)])
+    assert _with_hunks(old, tuple(parts))[0] == new
+    assert b"".join(part.old for part in parts) == b"".join(hunk.old for hunk in whole)
+    some = tuple(part for part in parts if part.number - 1 in numbers)
+    if parts:
+        assert (_with_hunks(old, some)[0] == old) == (not some)
+    for part in parts:
+        header = part.lines[0][1]
+        sizes = [int(each.partition(",")[2] or 1) for each in header.strip("@ ").split(" ")]
+        assert sizes == [len(split_lines(part.old)), len(split_lines(part.new))]
+
+
+def test_a_split_hunk_has_the_line_numbers_of_both_versions() -> None:
+    old = "".join(f"line {number}\n" for number in range(1, 31))
+    new = old.replace("line 1\n", "line 1\nadded\n").replace("line 20\n", "20\n").replace("line 23\n", "23\n")
+    hunks = file_hunks(old.encode(), new.encode()) or []
+    assert [part.lines[0][1] for part in split_hunk(hunks[1])] == ["@@ -17,5 +18,5 @@", "@@ -22,5 +23,5 @@"]
+
+
+def test_edited_hunks_are_made_and_reported_as_edited(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(OLD)
+    plan, previews = previewed(tmp_path, write("a", NEW))
+    first, second, third = previews[0].hunks
+    edited = edited_hunk(first, first.new.replace(b"three\n", b"3\nand more\n"))
+    report = execute(select(plan, {0: tuple(numbered([*edited, second, third]))}), tmp_path)
+    assert (tmp_path / "a").read_text() == NEW.replace("three\n", "3\nand more\n")
+    assert report.text().endswith(" bytes, edited by the user)\n")
+    assert report.text(for_llm=True).endswith("read those files before you change them again.\n")
+    assert edited_hunk(first, first.old) == []
 
 
 def test_what_depends_on_something_left_out_is_told(tmp_path: Path) -> None:

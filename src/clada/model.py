@@ -46,7 +46,7 @@ class Operation(Item):
     phrases: ClassVar[Mapping[str, Phrases]]  # for status lines, by result
     details_title: ClassVar[str] = "what the file has:"
     in_part: ClassVar[str] = ""  # result if only some hunks were applied; "" if that is not possible
-    is_part: ClassVar[bool] = False  # the user has left out some of its hunks
+    is_part: ClassVar[bool] = False  # the user has left out or edited some of its hunks
     is_command: ClassVar[bool] = False  # its target is a command
     only_its_paths: ClassVar[bool] = False  # it changes no other files than `paths`
     problems: ClassVar[tuple[Problem, ...]] = ()
@@ -235,6 +235,7 @@ class Change(Value):
     how: str
 
 
+EDITED = "edited by the user"  # remark on an operation of which the user changed hunks before it was run
 WAS_READ_ONLY = "was read-only"  # remark on a file without write permission that was replaced
 
 
@@ -303,7 +304,12 @@ class Task(Value):
     output: tuple[str | None, ...] = ()  # of its commands; None where it was truncated
     truncated: bool = False
     dialect: str = ""
-    is_part: bool = False  # the user has left out some of its hunks
+    is_part: bool = False  # the user has left out or edited some of its hunks
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the user changed some of its hunks before it was run."""
+        return isinstance(self.outcome, Done) and EDITED in self.outcome.remarks
 
     @property
     def status(self) -> Status:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from clada.engine import Engine
 from clada.errors import CladaError, Error, shortened, unforeseen
-from clada.model import Note, Operation, Plan
+from clada.model import EDITED, Note, Operation, Plan
 from clada.notations import parse
 from clada.notations.lookalikes import hint_for_fatal
 from clada.operations.write import Write, strips_fence
@@ -350,6 +350,8 @@ def _summary(plan: Plan, blocks: Sequence[BlockReport] = ()) -> str:
         count, missing = names.count(name), not_done.count(name)
         part = f"{count - missing} of {count}" if missing else f"{count}"
         parts.append(f"{part} {name}{'' if count == 1 else 's'}")
+    edited = sum(task.is_edited for block in blocks for task in block.tasks)
+    parts += [f"{edited} edited by the user"] if edited else []
     targets = list(dict.fromkeys(item.target.partition("\n")[0] for item in items))
     shown = ", ".join(targets[:MOST_TARGETS])
     shown = shown if len(shown) <= LONGEST_TARGETS else f"{shown[: LONGEST_TARGETS - 1]}…"
@@ -363,7 +365,9 @@ def _describe(record: Recorder, plan: Plan, blocks: Sequence[BlockReport], stop:
     record.what = _summary(plan, blocks)
     record.tasks = [task for block in blocks for task in block.tasks]
     record.done = [
-        f"{task.operation} {task.target}{ends[task.status]}" for block in blocks for task in block.tasks
+        f"{task.operation} {task.target}{ends[task.status]}{f' ({EDITED})' if task.is_edited else ''}"
+        for block in blocks
+        for task in block.tasks
     ]
     ok = not plan.not_applied and all(block.status == "success" for block in blocks)
     record.ended = "interrupted" if stop and stop.signal else "ok" if ok else "failed"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.model import Change, Done, Operation
+from clada.model import EDITED, Change, Done, Operation
 from clada.report.diff import FileHunk, file_hunks
 from clada.run import execute
 from clada.text.diff import split_lines
@@ -19,7 +19,7 @@ from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, ClassVar
 
     from clada.model import Outcome, Plan, Task
@@ -60,8 +60,8 @@ def mask_of(report: Report) -> Mask:
 def select(plan: Plan, chosen: Chosen) -> Plan:
     """Return the plan of the chosen parts. Operations that are not chosen stay in it, marked as left out.
 
-    An operation of which only some hunks are chosen applies those, and fails if their lines, with context,
-    are not as they were shown. Invalid operations can neither be chosen nor left out.
+    An operation of which only some hunks are chosen, or some are edited, applies those, and fails if their
+    lines, with context, are not as they were shown. Invalid operations can neither be chosen nor left out.
     """
     items = [item for block in plan.blocks for item in block.operations]
     left_out = {
@@ -72,7 +72,8 @@ def select(plan: Plan, chosen: Chosen) -> Plan:
 
     def part(index: int, item: Operation) -> Operation:
         hunks = chosen.get(index)
-        return _Part.of(item, hunks) if hunks and len(hunks) < hunks[0].of else item
+        is_whole = not hunks or (len(hunks) == hunks[0].of and not any(hunk.edited for hunk in hunks))
+        return item if is_whole else _Part.of(item, hunks or ())
 
     return _mapped(plan, part).replace(left_out={**plan.left_out, **left_out})
 
@@ -225,22 +226,30 @@ class _Part(_Substitute):
     def apply(self, world: World) -> Outcome:
         """Apply all hunks, or none if one does not fit."""
         parts = world.files.locate(self.path)
-        data = world.files.load(parts)
+        is_new = not any(hunk.old for hunk in self.hunks) and not world.files.entry(parts)
+        data = b"" if is_new else world.files.load(parts)
         made, lines = _with_hunks(data, self.hunks)
         if made == data:
             return Done("unchanged", self.path)
         world.files.store(parts, made)
-        numbers = ", ".join(str(hunk.number) for hunk in self.hunks)
-        remark = f"hunk{'' if len(self.hunks) == 1 else 's'} {numbers} of {self.hunks[0].of}"
+        how = "created" if is_new else self.how
         return Done(
-            self.how,
+            how,
             self.path,
             bytes=len(made),
             count=len(self.hunks),
             lines=lines,
-            changes=(Change(display_path(parts), self.how),),
-            remarks=(remark,),
+            changes=(Change(display_path(parts), how),),
+            remarks=tuple(self._remarks()),
         )
+
+    def _remarks(self) -> Iterator[str]:
+        """Yield which hunks were chosen, if not all were, and whether some were edited."""
+        if len(self.hunks) < self.hunks[0].of:
+            numbers = ", ".join(str(hunk.number) for hunk in self.hunks)
+            yield f"hunk{'' if len(self.hunks) == 1 else 's'} {numbers} of {self.hunks[0].of}"
+        if any(hunk.edited for hunk in self.hunks):
+            yield EDITED
 
 
 def _with_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[int, ...]]:

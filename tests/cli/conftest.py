@@ -34,7 +34,17 @@ class Shell:
         self.workspace, self.home = top / "workspace", top / "home"
         self.workspace.mkdir()
         self.home.mkdir()
-        hidden = ("GIT_", "NO_COLOR", "COLUMNS", "XDG_", "FORCE_COLOR", "CLICOLOR", "DISPLAY", "WAYLAND_")
+        hidden = (
+            "GIT_",
+            "NO_COLOR",
+            "COLUMNS",
+            "LINES",
+            "XDG_",
+            "FORCE_COLOR",
+            "CLICOLOR",
+            "DISPLAY",
+            "WAYLAND_",
+        )
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         self.environment = {**kept, "HOME": str(self.home), "TERM": "xterm-256color"}
 
@@ -149,6 +159,10 @@ class Screen:
             pass
         return self.process.wait(LONG), self.seen.decode(errors="replace")
 
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed."""
+        return bool(termios.tcgetattr(self.master)[3] & termios.ECHO)
+
     def hang_up(self) -> None:
         """Close the terminal, whatever the program does."""
         os.close(self.master)
@@ -203,7 +217,7 @@ def terminal(shell: Shell) -> Iterator[Terminals]:
 
 
 class Tmux:
-    """A terminal of 80 by 24 that remembers what is on it."""
+    """A terminal that remembers what is on it."""
 
     def __init__(self, folder: Path, shell: Shell) -> None:
         self._socket, self._shell = str(folder / "tmux"), shell
@@ -215,16 +229,21 @@ class Tmux:
             argv, capture_output=True, text=True, check=True, env=self._shell.environment
         ).stdout
 
-    def start(self, line: str, **environment: str) -> None:
+    def start(self, line: str, columns: int = 80, rows: int = 24, **environment: str) -> None:
         """Open the terminal, and run a line of shell in it."""
         extra = " ".join(f"{name}='{value}'" for name, value in {"PS1": "$ ", **environment}.items())
-        self("new-session", "-d", "-x", "80", "-y", "24", "-c", str(self._shell.workspace), f"env {extra} sh")
+        size = ("-x", str(columns), "-y", str(rows))
+        self("new-session", "-d", *size, "-c", str(self._shell.workspace), f"env {extra} sh")
         self.type(line)
 
     def type(self, line: str) -> None:
         """Type a line."""
         self("send-keys", "-l", line)
         self("send-keys", "Enter")
+
+    def press(self, key: str) -> None:
+        """Press a key."""
+        self("send-keys", key)
 
     def clear(self) -> None:
         """Forget what is on the screen."""

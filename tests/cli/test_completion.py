@@ -91,6 +91,8 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
     skip_without("zsh", "tmux")
     path = script(shell, "zsh")
     shell.write("README.md", "")
+    shell("--record=snapshots", document='<---WRITE file="a"--->\n<---END--->')
+    shell.environment["PATH"] = f"{Path(sys.executable).parent}:{shell.environment['PATH']}"
     shell.write(
         ".zshrc",
         f"autoload -Uz compinit; compinit -u -D; source {path}; PS1='{PROMPT} '; LISTMAX=999; clear\n",
@@ -131,6 +133,8 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
             "clada --outp": "clada --output-mode=",
             "clada --color=al": "clada --color=always",
             "clada plan REA": "clada plan README.md",
+            "clada undo ": "clada undo 1",
+            "clada report ": "clada report 1",
         }.items():
             complete(typed, completed)
         assert "check what this machine and workspace offer" in complete("clada ", "doctor ")

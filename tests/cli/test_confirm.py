@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.conftest import LONG
 from tests.messages import joined
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?]"
-CHOICE = "[y] yes  [n] no  [a] yes to the rest  [q] no to the rest  [b] back  [?]"
+CHOICE = "[y] yes  [n] no  [a] all  [q] quit  [b] back  [s] split  [e] edit  [?]"
 OLD = "".join(f"line {number}\n" for number in range(1, 31))
 NEW = OLD.replace("line 3\n", "line three\n").replace("line 20\n", "line twenty\n")
 ANSWER = f"""<---WRITE file="a.txt"--->
@@ -36,7 +38,7 @@ python3 -m pytest -q
 """
 
 
-@pytest.mark.parametrize(("answer", "code", "written"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
+@pytest.mark.parametrize(("answer", "code", "written"), [("y", 0, True), ("n", 1, False), ("C-d", 1, False)])
 def test_confirm_shows_the_diff_and_asks(
     shell: Shell, tmux: Tmux, answer: str, code: int, *, written: bool
 ) -> None:
@@ -45,7 +47,7 @@ def test_confirm_shows_the_diff_and_asks(
     seen = tmux.until(lambda screen: KEYS in screen)
     assert "+++ b/a.txt" in seen
     assert not (shell.workspace / "a.txt").exists()
-    tmux.type(answer)
+    tmux.press(answer)
     seen = tmux.until(lambda screen: "exit=" in screen)
     assert f"exit={code}" in seen
     assert (shell.workspace / "a.txt").exists() is written
@@ -58,7 +60,7 @@ def test_confirm_shows_the_plan_where_it_asks_if_the_output_goes_elsewhere(shell
     seen = tmux.until(lambda screen: "Execute this?" in screen)
     assert "[task-1.1] PLAN: WRITE - a.txt (would create, 2 bytes)" in seen
     assert "+++ b/a.txt" in seen
-    tmux.type("y")
+    tmux.press("y")
     tmux.until(lambda screen: "exit=0" in screen)
     assert json.loads((shell.workspace / "out").read_text())["ok"] is True
 
@@ -68,7 +70,7 @@ def test_confirm_shows_the_commands_that_would_run(shell: Shell, tmux: Tmux) -> 
     tmux.start("clear; clada --no-git --confirm --approve='python3 danger.py' answer.md; echo exit=$?")
     seen = tmux.until(lambda screen: "Execute this?" in screen)
     assert "  | python3 danger.py\n" in seen
-    tmux.type("n")
+    tmux.press("n")
     tmux.until(lambda screen: "exit=1" in screen)
 
 
@@ -76,7 +78,7 @@ def test_confirm_says_what_would_fail(shell: Shell, tmux: Tmux) -> None:
     shell.write("answer.md", WRITE + '<---SEARCH file="no"--->\nx\n<---REPLACE--->\ny\n<---END--->\n')
     tmux.start("clear; clada --no-git --confirm answer.md; echo exit=$?")
     tmux.until(lambda screen: "Execute this, though 1 would fail?" in screen)
-    tmux.type("n")
+    tmux.press("n")
     tmux.until(lambda screen: "exit=1" in screen)
 
 
@@ -171,10 +173,10 @@ def test_operations_and_hunks_are_chosen_one_by_one(shell: Shell, tmux: Tmux) ->
     tmux.until(lambda screen: KEYS in screen)
     for key, frame in FRAMES:
         tmux.clear()
-        tmux.type(key)
+        tmux.press(key)
         assert f"{frame}{CHOICE}" in tmux.until(lambda screen: CHOICE in screen.rsplit("(", 1)[-1])
     tmux.clear()
-    tmux.type("y")
+    tmux.press("y")
     seen = tmux.until(lambda screen: KEYS in screen)
     assert (
         """\
@@ -193,7 +195,7 @@ Execute what is chosen?
         + KEYS
         in seen
     )
-    tmux.type("n")
+    tmux.press("n")
     tmux.until(lambda screen: "exit=1" in screen)
     assert (shell.workspace / "a.txt").read_text() == OLD
 
@@ -203,7 +205,8 @@ def answers(screen: Screen, *keys: str) -> None:
     for key in keys:
         screen.until("[?] ")
         screen.seen = b""
-        screen.type_until_read(key)
+        screen.type(key)
+        screen.until(f"{key}\r\n")  # which is shown once it was read
 
 
 def test_what_is_chosen_is_executed_and_no_more(shell: Shell, terminal: Terminals) -> None:
@@ -253,28 +256,33 @@ def test_choosing_nothing_is_told_and_executes_nothing(shell: Shell, terminal: T
     screen = terminal("--no-git", "--confirm", document=WRITE)
     answers(screen, "s", "n")
     assert "clada: nothing is chosen" in screen.until(KEYS)
-    screen.type("n\n")
+    screen.type("n")
     assert screen.end()[0] == 1
     assert not (shell.workspace / "a.txt").exists()
 
 
-def test_a_long_diff_goes_through_the_pager_and_a_short_one_does_not(
-    shell: Shell, terminal: Terminals
-) -> None:
+def test_a_long_diff_goes_through_the_pager_if_it_is_asked_for(shell: Shell, terminal: Terminals) -> None:
+    """No pager opens by itself, because it would take the keys that are meant for the question."""
     pager = shell.write("pager", "#!/bin/sh\necho PAGED $LESS; cat > paged; echo END\n")
     pager.chmod(0o755)
     shell.write("a.txt", OLD)
     screen = terminal("--no-git", "--confirm", document=ANSWER, PAGER=str(pager))
     seen = screen.until(KEYS)
+    assert "PAGED" not in seen
+    assert "the diff has 23 lines: [d] shows it" in seen
+    assert "+line three" not in seen
+    screen.seen = b""
+    screen.type("d")
+    seen = screen.until(KEYS)
     assert "PAGED FRX\r\nEND\r\n" in seen
     assert "+line three" not in seen
     assert "three" in (shell.workspace / "paged").read_text()
-    screen.type("n\n")
+    screen.type("n")
     assert screen.end()[0] == 1
     screen = terminal("--no-git", "--confirm", document=WRITE.replace("a.txt", "b.txt"), PAGER=str(pager))
     assert "PAGED" not in screen.until(KEYS)
     screen.seen = b""
-    screen.type("d\n")
+    screen.type("d")
     assert "+++ b/b.txt" in screen.until(KEYS)
 
 
@@ -299,9 +307,12 @@ def test_the_document_can_be_changed_in_the_editor(shell: Shell, terminal: Termi
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ('echo "<---END--->" > "$1"', "clada: Line 1: END marker without active operation; the document is"),
-        ('echo nothing > "$1"', "clada: no operations found; the document is as it was before"),
-        ("exit 3", "clada: the editor ended with exit code 3: nothing is changed"),
+        (
+            'echo "<---END--->" > "$1"',
+            "clada: Line 1: END marker without active operation; the document stays",
+        ),
+        ('echo nothing > "$1"', "clada: no operations found; the document stays as it was"),
+        ("exit 3", "clada: the editor ended with exit code 3: nothing was changed"),
     ],
 )
 def test_what_is_no_plan_any_more_is_put_back(
@@ -312,7 +323,7 @@ def test_what_is_no_plan_any_more_is_put_back(
     screen = terminal("--no-git", "--confirm", document=WRITE, VISUAL=str(editor))
     answers(screen, "e")
     assert told in screen.until(KEYS)
-    screen.type("y\n")
+    screen.type("y")
     assert screen.end()[0] == 0
     assert (shell.workspace / "a.txt").read_text() == "hi\n"
 
@@ -330,3 +341,149 @@ def test_a_command_is_shown_in_full_with_nothing_hidden(terminal: Terminals) -> 
     screen = terminal("--no-git", "--confirm", document=f"<---RUN--->\n{command}\n<---END--->\n")
     answers(screen, "s")
     assert "  | python3 -c 'x'\u27e860 blanks\u27e9evil \u27e8\\x1b\u27e9[2K" in screen.until(CHOICE)
+
+
+CLOSE = NEW.replace("line 6\n", "line six\n")  # with two changes in the first hunk
+SPLIT = f'<---WRITE file="a.txt"--->\n{CLOSE}\n<---END--->\n'
+
+
+def test_a_hunk_is_split_into_its_changes(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", OLD)
+    screen = terminal("--no-git", "--confirm", "--color=never", document=SPLIT)
+    answers(screen, "s")
+    assert "(1/2)" in screen.until(CHOICE)
+    answers(screen, "s")
+    seen = screen.until(CHOICE)
+    assert "(1/3) task 1: WRITE - a.txt (would overwrite, 241 bytes), hunk 1 of 3" in seen
+    assert "-line 6" not in seen
+    answers(screen, "s")
+    assert "this is one change: it cannot be split" in screen.until(CHOICE)
+    answers(screen, "n", "y", "n", "y")
+    code, seen = screen.end()
+    assert code == 0
+    assert "(overwritten, 233 bytes, hunk 2 of 3)" in seen
+    assert (shell.workspace / "a.txt").read_text() == OLD.replace("line 6\n", "line six\n")
+
+
+def test_a_hunk_is_edited_and_the_report_and_the_history_say_so(shell: Shell, terminal: Terminals) -> None:
+    editor = shell.write("editor", '#!/bin/sh\necho $1 > named; sed -i s/three/drei/ "$1"\n')
+    editor.chmod(0o755)
+    shell.write("a.txt", OLD)
+    settings = ("--record=snapshots", "--color=never", "--summary=llm", "--confirm")
+    screen = terminal(*settings, document=SPLIT + WRITE.replace("a.txt", "b.txt"), EDITOR=str(editor))
+    answers(screen, "s", "e")
+    assert "hunk 1 of 2, edited" in screen.until(CHOICE)
+    answers(screen, "e")
+    assert "nothing was changed" in screen.until(CHOICE)
+    answers(screen, "a", "y")
+    code, seen = screen.end()
+    assert code == 0
+    assert "[task-1] SUCCESS: WRITE - a.txt (overwritten, 240 bytes, edited by the user)" in seen
+    assert "What the user edited is as they want it" in seen
+    assert (shell.workspace / "a.txt").read_text() == CLOSE.replace("three", "drei")
+    assert (shell.workspace / "named").read_text().endswith("/a.txt\n")
+    assert "2 writes, 1 edited by the user" in shell("history").stdout
+    assert "overwritten, 240 bytes, edited by the user" in shell("history", "show", "1").stdout
+
+
+def test_a_new_file_is_edited_before_it_is_written(shell: Shell, terminal: Terminals) -> None:
+    editor = shell.write("editor", '#!/bin/sh\nprintf "two\\nlines" > "$1"\n')
+    editor.chmod(0o755)
+    screen = terminal("--no-git", "--confirm", "--color=never", document=WRITE, EDITOR=str(editor))
+    answers(screen, "s", "e", "y", "y")
+    code, seen = screen.end()
+    assert code == 0
+    assert "WRITE - a.txt (created, 10 bytes, edited by the user)" in seen
+    assert (shell.workspace / "a.txt").read_text() == "two\nlines\n"
+
+
+def test_an_edited_document_is_reported_as_edited(shell: Shell, terminal: Terminals) -> None:
+    editor = shell.write("editor", '#!/bin/sh\nsed -i s/hi/changed/ "$1"\n')
+    editor.chmod(0o755)
+    screen = terminal("--no-git", "--confirm", "--summary=llm", document=WRITE, EDITOR=str(editor))
+    answers(screen, "e", "y")
+    assert "Note: the document was edited by the user before it was run" in screen.end()[1]
+
+
+def test_keys_search_and_go_to_a_number(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", OLD)
+    screen = terminal("--no-git", "--confirm", "--color=never", document=ANSWER)
+    answers(screen, "s")
+
+    def ask(key: str, question: str, text: str) -> str:
+        answers(screen, key)
+        screen.until(question)
+        screen.type_until_read(text)
+        return screen.until(CHOICE)
+
+    assert "(5/5) task 2.3: RUN" in ask("/", "Search for: ", "PYTEST")
+    assert "(2/5) task 1: WRITE - a.txt" in ask("/", "Search for: ", "twenty")
+    assert "not found: absent" in ask("/", "Search for: ", "absent")
+    assert "(3/5) task 2.1" in ask("g", "Go to (1-5): ", "3")
+    assert "not a number from 1 to 5: 6" in ask("g", "Go to (1-5): ", "6")
+    answers(screen, "y")
+    screen.until("(4/5)")
+    assert "(3/5, yes so far)" in ask("g", "Go to (1-5): ", "3")
+    answers(screen, "y", "q")  # what was not looked at is left out
+    screen.until(KEYS)
+    answers(screen, "y")
+    assert screen.end()[0] == 0
+    assert (shell.workspace / "a.txt").read_text() == OLD
+    assert (shell.workspace / "new.txt").read_text() == "one\n"
+
+
+def test_a_long_hunk_is_shown_whole_and_the_pager_only_on_request(shell: Shell, terminal: Terminals) -> None:
+    pager = shell.write("pager", "#!/bin/sh\ncat > paged; echo PAGED\n")
+    pager.chmod(0o755)
+    document = f'<---WRITE file="b.txt"--->\n{OLD}\n<---END--->\n'
+    screen = terminal("--no-git", "--confirm", "--color=never", document=document, PAGER=str(pager))
+    answers(screen, "s")
+    seen = screen.until(CHOICE)
+    assert "PAGED" not in seen
+    assert "+line 1\r\n" in seen
+    assert "+line 30\r\n" in seen
+    answers(screen, "p")
+    assert "PAGED" in screen.until(CHOICE)
+    assert "+line 30\n" in (shell.workspace / "paged").read_text()
+
+
+def test_every_key_is_explained(terminal: Terminals) -> None:
+    screen = terminal("--no-git", "--confirm", "--color=never", document=WRITE)
+    answers(screen, "s", "?")
+    seen = screen.until(CHOICE)
+    for letter in "ynaqbsep/g?":
+        assert f"\r\n{letter}  " in seen
+    answers(screen, "x")  # an unknown key explains the others
+    assert "carry this out" in screen.until(CHOICE)
+
+
+def test_keys_that_send_several_bytes_and_enter_answer_nothing(shell: Shell, terminal: Terminals) -> None:
+    """The cursor key up sends ESC [ A, and a would mean yes to everything."""
+    screen = terminal("--no-git", "--confirm", "--color=never", document=WRITE)
+    screen.until("[?] ")
+    for keys in ("\x1b[A", "\n", "\x1bOA"):
+        screen.type(keys)
+    answers(screen, "n")
+    assert screen.end()[0] == 1
+    assert not (shell.workspace / "a.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_the_terminal_as_it_was(terminal: Terminals, name: str) -> None:
+    screen = terminal("--no-git", "--confirm", document=WRITE)
+    screen.until("[?] ")
+    assert not screen.echoes()
+    screen.process.send_signal(getattr(signal, name))
+    assert screen.process.wait(LONG) in (130, -getattr(signal, name))
+    assert screen.echoes()
+
+
+def test_a_dumb_terminal_is_answered_by_lines(shell: Shell, terminal: Terminals) -> None:
+    shell.write("a.txt", OLD)
+    screen = terminal("--no-git", "--confirm", document=ANSWER, TERM="dumb")
+    for line in ("s", "no", "yes", "q", "y"):
+        screen.until("[?] ")
+        screen.seen = b""
+        screen.type_until_read(line)
+    assert screen.end()[0] == 0
+    assert (shell.workspace / "a.txt").read_text() == OLD.replace("line 20\n", "line twenty\n")

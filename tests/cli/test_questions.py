@@ -109,7 +109,7 @@ def terminal() -> Iterator[Terminal]:
 def test_an_answer_is_one_of_four(typed: str, answer: str, terminal: Terminal) -> None:
     """By letter or by word."""
     terminal.start()
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     terminal.type(typed)
     assert terminal.answer() == answer
 
@@ -132,11 +132,14 @@ def test_an_answer_is_one_of_four(typed: str, answer: str, terminal: Terminal) -
 def test_the_network_is_granted_in_the_same_answer(typed: str, answer: str, terminal: Terminal) -> None:
     """One question; and a capital letter does not mean more than a small one."""
     terminal.start(network=True)
-    terminal.read_until("never: ")
-    assert "with access to the network: [y+] once   [a+] always" in terminal.screen
+    terminal.read_until("[?] ")
+    assert (
+        "\n[y] once  [a] always  [n] no  [v] never   (add + to allow network)  [?] "
+        in terminal.screen.replace("\r", "")
+    )
     terminal.type(typed + "\n")
     assert terminal.answer() == answer
-    assert terminal.screen.count("[y") == 2
+    assert terminal.screen.count("[y") == 1
 
 
 @pytest.mark.parametrize("typed", ["y+", "a+", "n+", "v+", "+"])
@@ -144,15 +147,30 @@ def test_the_network_cannot_be_granted_where_nothing_cuts_it(typed: str, termina
     """Nor is it spoken of."""
     terminal.start()
     for _ in range(3):
-        assert "network" not in terminal.read_until("never: ")
+        assert "network" not in terminal.read_until("[?] ")
         terminal.type(typed + "\n")
     assert terminal.answer() == "no"
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_a_question_mark_explains_the_answers(network: bool, terminal: Terminal) -> None:
+    """And the question is asked again, as often as it is needed."""
+    terminal.start(network=network)
+    terminal.read_until("[?] ")
+    for _ in range(4):
+        terminal.type("?\n")
+        shown = terminal.read_until("[?] ")
+        for letter in "yanv":
+            assert f"\n{letter}  " in shown
+        assert ("\ny+ and a+ run it with access to the network" in shown) is network
+    terminal.type("y\n")
+    assert terminal.answer() == "once"
 
 
 def test_the_plan_stands_above_the_question(terminal: Terminal) -> None:
     """With nothing hidden in it either."""
     terminal.start(plan=["the plan, 2 of 2:", "  write a\x1b[2Jb", "> run npm test"])
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     above = terminal.screen.partition("may this command run?")[0]
     assert "the plan, 2 of 2:" in above
     assert "write a\u27e8\\x1b\u27e9[2Jb" in above
@@ -163,7 +181,7 @@ def test_the_plan_stands_above_the_question(terminal: Terminal) -> None:
 def test_the_question_shows_command_directory_and_reason(terminal: Terminal) -> None:
     """All that a person needs to decide."""
     terminal.start("npm run 'build all'", directory="packages/app", reason="`npm` is not among the commands")
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     assert "command:    npm run 'build all'" in terminal.screen
     assert "directory:  packages/app" in terminal.screen
     assert "because:    `npm` is not among the commands" in terminal.screen
@@ -174,7 +192,7 @@ def test_the_question_shows_command_directory_and_reason(terminal: Terminal) -> 
 def test_the_end_of_input_is_a_no(terminal: Terminal) -> None:
     """Control-D."""
     terminal.start()
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     terminal.type(b"\x04")
     assert terminal.answer() == "no"
 
@@ -182,7 +200,7 @@ def test_the_end_of_input_is_a_no(terminal: Terminal) -> None:
 def test_a_terminal_that_is_gone_is_a_no(terminal: Terminal) -> None:
     """Its window was closed. The session is told by SIGHUP, which the asking process here ignores."""
     terminal.start()
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     os.close(terminal.person)
     os.close(terminal.device)
     terminal.person, terminal.device = os.openpty()
@@ -197,7 +215,7 @@ def test_three_bad_answers_are_a_no(terminal: Terminal) -> None:
     terminal.start()
     answers: list[str | bytes] = ["maybe\n", "\n", b"\xff\xfe\n"]
     for typed in answers:
-        terminal.read_until("never: ")
+        terminal.read_until("[?] ")
         terminal.type(typed)
     assert terminal.answer() == "no"
     assert terminal.screen.count("please answer") == 2
@@ -207,7 +225,7 @@ def test_a_good_answer_after_two_bad_ones_counts(terminal: Terminal) -> None:
     """People mistype."""
     terminal.start()
     for typed in ["x\n", "yy\n", "y\n"]:
-        terminal.read_until("never: ")
+        terminal.read_until("[?] ")
         terminal.type(typed)
     assert terminal.answer() == "once"
 
@@ -216,7 +234,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(terminal: Termina
     """It was meant for something else: it is flushed, and the person is waited for."""
     terminal.type("y\na\ny\n")
     terminal.start()
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     assert terminal.process is not None
     with pytest.raises(subprocess.TimeoutExpired):
         terminal.process.wait(timeout=0.5)
@@ -229,7 +247,7 @@ def test_a_stop_ends_the_question_with_a_no(terminal: Terminal) -> None:
     reading, writing = os.pipe()
     try:
         terminal.start(stop=reading)
-        terminal.read_until("never: ")
+        terminal.read_until("[?] ")
         os.write(writing, b"x")
         assert terminal.answer() == "no"
     finally:
@@ -296,7 +314,7 @@ def test_nothing_that_is_asked_reaches_the_terminal_as_a_control(
 ) -> None:
     """In the command, the directory or the reason."""
     terminal.start(text, directory=text, reason=text)
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     lines = terminal.screen.replace("\r\n", "\n").split("\n")
     for title in ("command:  ", "directory:", "because:  "):
         assert f"  {title}  {expected}" in lines
@@ -308,7 +326,7 @@ def test_nothing_that_is_asked_reaches_the_terminal_as_a_control(
 def test_characters_outside_ascii_are_named(terminal: Terminal) -> None:
     """A Cyrillic letter looks like the Latin one."""
     terminal.start("n\u0440m test")
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     assert "beware of:  U+0440 CYRILLIC SMALL LETTER ER" in terminal.screen
     terminal.type("n\n")
     assert terminal.answer() == "no"
@@ -320,7 +338,7 @@ def test_a_long_command_is_shown_whole_and_said_to_be_long(terminal: Terminal) -
     size = fcntl.ioctl(terminal.device, termios.TIOCGWINSZ, b"\0" * 8)
     fcntl.ioctl(terminal.device, termios.TIOCSWINSZ, size)
     terminal.start(command)
-    terminal.read_until("never: ")
+    terminal.read_until("[?] ")
     assert command in terminal.screen
     assert "100009 characters" in terminal.screen
     terminal.type("n\n")

@@ -153,7 +153,7 @@ def test_control_c_on_a_terminal(shell: Shell, terminal: Terminals) -> None:
 def test_control_c_at_a_question_is_a_no_and_ends_the_run(shell: Shell, terminal: Terminals) -> None:
     document = "<---RUN--->\nsh -c 'echo > ran'\n<---END--->\n" + DOCUMENT
     screen = terminal("--no-git", "--color=never", "--sandbox=off", document=document)
-    screen.until("[v] never:")
+    screen.until("[?]")
     screen.type("\x03")
     code, seen = screen.end()
     assert code == 130

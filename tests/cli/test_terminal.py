@@ -135,7 +135,7 @@ def test_questions_scroll_failures_away_too(
     screen = terminal("--no-git", "--color=never", "doc.md", LINES="24")
     seen = ""
     for _ in range(questions):
-        seen += screen.until("[v] never: ")
+        seen += screen.until("[?] ")
         screen.seen = b""
         screen.type_until_read("n")
     seen += screen.end()[1]
@@ -148,7 +148,7 @@ def test_a_failure_above_questions_is_on_the_screen_at_the_end(shell: Shell, tmu
     tmux.start("clear; clada --no-git doc.md; echo exit=$?")
     for number in (2, 3, 4):
         plan = f"the plan, {number} of 4"
-        tmux.until(lambda screen, plan=plan: plan in screen and screen.rstrip().endswith("never:"))  # type: ignore[misc]
+        tmux.until(lambda screen, plan=plan: plan in screen and screen.rstrip().endswith("[?]"))  # type: ignore[misc]
         tmux.type("n")
     seen = tmux.until(lambda screen: "exit=1" in screen)
     assert FAILED_FIRST in seen
@@ -247,7 +247,7 @@ def test_the_progress_line_leaves_nothing_behind(shell: Shell, tmux: Tmux) -> No
 def test_a_command_is_put_to_the_person(shell: Shell, tmux: Tmux) -> None:
     shell.write("answer.md", "<---RUN--->\nsh -c 'echo ran'\n<---END--->\n")
     tmux.start("clear; clada --no-git --sandbox=off answer.md; echo exit=$?")
-    seen = tmux.until(lambda screen: "[v] never:" in screen)
+    seen = tmux.until(lambda screen: "[?]" in screen)
     assert "clada: may this command run?" in seen
     assert "command:    sh -c 'echo ran'" in seen
     time.sleep(0.8)
@@ -261,7 +261,7 @@ def test_a_command_is_put_to_the_person(shell: Shell, tmux: Tmux) -> None:
 def test_no_is_an_answer(shell: Shell, tmux: Tmux) -> None:
     shell.write("answer.md", "<---RUN--->\nsh -c 'echo ran > file'\n<---END--->\n")
     tmux.start("clear; clada --no-git --sandbox=off answer.md; echo exit=$?")
-    tmux.until(lambda screen: "[v] never:" in screen)
+    tmux.until(lambda screen: "[?]" in screen)
     tmux.type("n")
     tmux.until(lambda screen: "exit=1" in screen)
     assert not (shell.workspace / "file").exists()
@@ -270,7 +270,7 @@ def test_no_is_an_answer(shell: Shell, tmux: Tmux) -> None:
 def test_always_is_stored_and_not_asked_again(shell: Shell, tmux: Tmux) -> None:
     shell.write("answer.md", "<---RUN--->\nsh -c 'echo ran'\n<---END--->\n")
     tmux.start("clear; clada --no-git --sandbox=off answer.md; echo exit=$?")
-    tmux.until(lambda screen: "[v] never:" in screen)
+    tmux.until(lambda screen: "[?]" in screen)
     tmux.type("a")
     tmux.until(lambda screen: "exit=0" in screen)
     assert shell("approvals", "list").stdout == "allowed  sh -c 'echo ran'\n"

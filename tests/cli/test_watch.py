@@ -42,7 +42,7 @@ def test_an_answer_that_is_saved_is_shown_asked_about_and_reported(shell: Shell,
     shell.write("answer.md", write("a.txt", "hi"))
     tmux.until(lambda screen: KEYS in screen)
     assert not (shell.workspace / "a.txt").exists()
-    tmux.type("y")
+    tmux.press("y")
     seen = tmux.until(lambda screen: "do it again" in screen)
     assert (
         seen.rstrip()
@@ -78,7 +78,7 @@ def test_what_was_declined_is_neither_done_nor_reported_and_asked_about_again(
         save(shell, "answer.md", write("a.txt", "hi"))
         screen.until(KEYS)
         screen.seen = b""
-        screen.type("n\n")
+        screen.type("n")
         screen.until("clada: not executed")
         screen.until("do it again")
     assert sorted(path.name for path in shell.workspace.iterdir()) == ["answer.md"]
@@ -142,12 +142,12 @@ def test_the_report_is_never_that_of_an_earlier_answer(shell: Shell, terminal: T
     screen.until(QUIT)
     save(shell, "answer.md", write("a.txt", "hi"))
     screen.until(KEYS)
-    screen.type("y\n")
+    screen.type("y")
     screen.until("[c] copy the report")
     screen.seen = b""
     save(shell, "answer.md", write("b.txt", "hi"))
     screen.until(KEYS)
-    screen.type("n\n")
+    screen.type("n")
     screen.until("clada: waiting; [r] do it again  [q] quit")  # there is no report on this one
     screen.type("c\n")
     save(shell, "answer.md", "I have done so.\n")
@@ -478,7 +478,7 @@ def test_answers_that_are_copied_are_carried_out_and_reports_never(
     desktop.copy(write("a.txt", "hi"))
     seen = screen.until(KEYS)
     assert "business" not in seen
-    screen.type("y\n")
+    screen.type("y")
     screen.until("[c] copy the report")
     assert desktop.paste() == write("a.txt", "hi")  # nothing is copied unasked
     screen.type("c\n")

@@ -271,7 +271,7 @@ def test_a_person_decides(typed: str, runs_now: bool, stored: str | None, shell:
     """Yes once, always, no, never: the last and the second are stored."""
     body = f"mkdir -p a && cd a\n{VERSION}"
     shell.start(body, arguments=OFF, terminal=True)
-    screen = shell.read_until("never: ")
+    screen = shell.read_until("[?] ")
     assert r"mkdir -p a && cd a⟨\n⟩python3 -V" in screen
     assert str(shell.workspace) in screen
     assert "`python3` is not among the commands" in screen
@@ -290,7 +290,7 @@ def test_a_person_decides(typed: str, runs_now: bool, stored: str | None, shell:
 def test_the_plan_stands_above_the_question(shell: Shell) -> None:
     """What was done, what is asked about, and what is to come; never more than fits."""
     shell.start("pwd", VERSION, *(f"echo {number}" for number in range(20)), arguments=OFF, terminal=True)
-    screen = shell.read_until("never: ").replace("\r\n", "\n")
+    screen = shell.read_until("[?] ").replace("\r\n", "\n")
     assert "\n  the plan, 2 of 22:\n    run pwd\n  > run python3 -V\n    run echo 0\n" in screen
     assert "\n    … 13 more\nclada: may this command run?\n" in screen
     shell.type("n\n")
@@ -300,9 +300,9 @@ def test_the_plan_stands_above_the_question(shell: Shell) -> None:
 def test_yes_once_is_asked_again(shell: Shell) -> None:
     """Once is once: the same body later in the document is put to the person again."""
     shell.start(VERSION, VERSION, arguments=OFF, terminal=True)
-    shell.read_until("never: ")
+    shell.read_until("[?] ")
     shell.type("y\n")
-    shell.read_until("never: ")
+    shell.read_until("[?] ")
     shell.type("n\n")
     done = shell.end()
     assert "[task-1.1] SUCCESS" in done.stdout
@@ -316,7 +316,7 @@ def test_the_network_is_part_of_the_one_question(
 ) -> None:
     """Where the sandbox would cut it, the person says whether the command gets it."""
     shell.start(VERSION, terminal=True)
-    shell.read_until("never: ")
+    shell.read_until("[?] ")
     shell.type(f"{typed}\n")
     assert shell.end().returncode == 0
     assert runs.stored()["network"] == network
@@ -325,7 +325,7 @@ def test_the_network_is_part_of_the_one_question(
 def test_an_interrupt_at_the_question_is_an_interrupt(shell: Shell, runs: Runner) -> None:
     """Ctrl-C skips that run and the rest, stores nothing, and ends as an interrupt does."""
     shell.start(f"touch a\n{VERSION}", "touch b", terminal=True)
-    shell.read_until("never: ")
+    shell.read_until("[?] ")
     shell.type("\x03")
     done = shell.end()
     assert done.returncode == 130

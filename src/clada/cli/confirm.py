@@ -1,4 +1,4 @@
-"""--confirm: shows the plan and its diff, and asks what of it to execute."""
+"""--confirm: shows the plan and its diff, and asks what of it is executed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import os
 
 from clada.cli.choose import choose
 from clada.cli.document import settings_of
-from clada.cli.pager import Pages, edit
+from clada.cli.pager import Pages, edit, page
 from clada.cli.presenter import Presenter
-from clada.cli.questions import answer, open_terminal
+from clada.cli.questions import HELP, TERMINAL_IS_GONE, answer_by_key, open_terminal
 from clada.cli.terminal import Terminal
 from clada.errors import CladaError
 from clada.report.diff import diff_lines
 from clada.run import execute, plan_for
-from clada.selection import preview, select, warnings
+from clada.selection import mask_of, preview, select, warnings
 from clada.text.escape import escape_controls
-from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,23 +24,25 @@ if TYPE_CHECKING:
     from clada.model import Plan
     from clada.report import Report
 
+LINE_BREAK = "\n"
 KEYS = "[y] all  [n] none  [s] select  [e] edit  [d] diff  [?] "
 ANSWERS = {
     "y": "all", "yes": "all", "all": "all", "n": "none", "no": "none", "none": "none", "": "none",
     "s": "select", "select": "select", "e": "edit", "edit": "edit", "d": "diff", "diff": "diff",
-    "?": "help", "help": "help",
+    HELP: HELP,
 }  # fmt: skip
-HELP = (
+EDITED = "the document was edited by the user before it was run"
+EXPLANATION = (
     "y  execute all of it",
-    "n  execute nothing, and end; so does Enter alone",
-    "s  go through the operations, and through the hunks of each, and choose",
-    "e  change the document in your editor, and look again",
+    "n  execute nothing, and end",
+    "s  go through the operations and their hunks, and choose",
+    "e  edit the document in your editor, and show the plan again",
     "d  show the diff, in your pager if it is long",
 )
 
 
 def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | None:
-    """Show what a plan would do, and ask; return what is to be executed, None for nothing."""
+    """Show what a plan would do, and ask; return the plan to execute, None for nothing."""
     terminal = open_terminal()
     if terminal is None:
         hint = "without one, use clada plan to look first"
@@ -49,8 +50,8 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | N
     console.pause()
     try:
         wanted = Conversation(plan, options, terminal).wanted()
-    except OSError:
-        wanted = None  # the terminal is gone
+    except TERMINAL_IS_GONE:
+        wanted = None
     finally:
         os.close(terminal)
     if wanted is None:
@@ -59,22 +60,22 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | N
 
 
 class Conversation:
-    """What is asked and answered until it is clear what of a plan is to be executed.
+    """The questions and answers until it is decided what of a plan is executed.
 
-    It is held where the question is asked: standard output is for what the run itself prints. An interrupt
-    ends the program: nothing has been executed yet.
+    All of it is on the terminal: standard output is for what the run itself prints. An interrupt ends the
+    program: nothing was executed yet.
     """
 
     def __init__(self, plan: Plan, options: dict[str, Any], terminal: int) -> None:
-        self._all = self._plan = plan  # what there is to choose from, and what would be executed now
+        self._all = self._plan = plan  # what can be chosen from, and what would be executed now
         self._terminal = terminal
         self._options = {**options, "dry_run": True, "summary": "none", "output_mode": "stream"}
 
     def wanted(self) -> Plan | None:
-        """Return what is to be executed; None for nothing."""
+        """Return the plan to execute; None for nothing."""
         report = self._show()
         while report.fatal is None:
-            wish = answer(self._terminal, None, self._question(report), ANSWERS)
+            wish = answer_by_key(self._terminal, self._question(report), ANSWERS)
             if wish == "all":
                 return self._plan
             if wish in ("none", None):
@@ -84,9 +85,9 @@ class Conversation:
             elif wish == "edit":
                 report = self._edit(report)
             elif wish == "diff":
-                self._say_diff(report)
+                self._show_diff(report)
             else:
-                self._say(*HELP)
+                self._say(*EXPLANATION)
         return None
 
     def _question(self, report: Report) -> str:
@@ -95,7 +96,10 @@ class Conversation:
         return f"\nExecute {what}{f', though {failing} would fail' if failing else ''}?\n{KEYS}"
 
     def _show(self, *, diff: bool = True) -> Report:
-        """Show what would happen, with the diff or without it."""
+        """Show what would happen; with `diff`, also the diff, if the screen has room for both.
+
+        No pager opens by itself: it would take the keys that answer the question.
+        """
         pages = Pages(self._options["color"], self._terminal)
         try:
             presenter = Presenter(self._plan, self._options, pages)
@@ -105,17 +109,21 @@ class Conversation:
                 consent=presenter.consent,
                 settings=settings_of(self._options),
             )
-            presenter.finish(report if diff else report.replace(changes=(), modes=()))
+            shown = self._diff(report)
+            fits = pages.fits(shown)
+            presenter.finish(report if diff and fits else report.replace(changes=(), modes=()))
         finally:
             pages.close()
         pages.show()
+        if diff and not fits:
+            self._say(f"the diff has {shown.text.count(LINE_BREAK):,} lines: [d] shows it")
         return report
 
     def _select(self, before: Report) -> Report:
-        """Go through the operations; then show what would come of those that are chosen."""
-        settings = settings_of(self._options).replace(allow_autorun=True)  # that is asked when it is executed
-        _report, previews = preview(self._all, settings)
-        chosen = choose(previews, self._all, self._options, self._terminal)
+        """Go through the operations; then show the plan of those that are chosen."""
+        settings = settings_of(self._options).replace(allow_autorun=True)  # the run itself asks about that
+        report, previews = preview(self._all, settings)
+        chosen = choose(previews, self._all, mask_of(report), self._options["color"], self._terminal)
         if chosen is None:
             return before
         if not any(hunks != () for hunks in chosen.values()):
@@ -127,9 +135,9 @@ class Conversation:
         return report
 
     def _edit(self, before: Report) -> Report:
-        """Let the person change the document, and show what would come of it; what is no plan is put back."""
+        """Let the user edit the document, and show its plan; what cannot be executed is not taken over."""
         if self._all.left_out:
-            self._say("clada: parts of this document were done already: it is not changed now")
+            self._say("clada: parts of this document are done already, so it cannot be edited")
             return before
         try:
             plan = plan_for(edit(self._all.source, self._terminal), settings_of(self._options))
@@ -138,17 +146,23 @@ class Conversation:
             return before
         if plan.fatal or not plan.has_operations:
             why = plan.fatal.message if plan.fatal else "no operations found"
-            self._say(f"clada: {why}; the document is as it was before")
+            self._say(f"clada: {why}; the document stays as it was")
             return before
+        if plan.source != self._all.source:
+            plan = plan.replace(notes=(*plan.notes, EDITED))
         self._all = self._plan = plan
         return self._show()
 
-    def _say_diff(self, report: Report) -> None:
+    def _show_diff(self, report: Report) -> None:
+        pages = self._diff(report)
+        if pages.fits() or not page(pages.text, self._terminal):
+            pages.show()
+
+    def _diff(self, report: Report) -> Pages:
         pages = Pages(self._options["color"], self._terminal)
-        mask = mask_of_changes(report.changes, report.reveal)
-        pages.say(diff_lines(report.changes, report.modes, mask))
+        pages.say(diff_lines(report.changes, report.modes, mask_of(report)))
         pages.close()
-        pages.show()
+        return pages
 
     def _say(self, *lines: str) -> None:
         console = Terminal(self._options["color"], self._terminal)

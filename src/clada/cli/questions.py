@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal: whether a command may run, whether a plan shall be executed.
+"""Questions to the user on the terminal: whether a command may run, and what of a plan is carried out.
 
 They are asked on /dev/tty, because standard input has the document. A command is shown in full, with nothing
 hidden: control characters, changes of text direction, invisible letters and long runs of blanks are made
@@ -8,34 +8,53 @@ visible.
 from __future__ import annotations
 
 import os
+import re
 import select
+import signal
 import termios
+from contextlib import contextmanager, suppress
 
 from clada.text.forms import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import FrameType
     from typing import Any
 
     from clada.public_types import Answer
 
 TERMINAL = "/dev/tty"
+TERMINAL_IS_GONE = (OSError, termios.error)  # raised when its window was closed
+DUMB = ("", "dumb", "unknown")  # values of TERM for which an answer is a line with Enter
 TRIES = 3
 MAX_ANSWER = 4096
 LONG_COMMAND = 1000  # characters; a longer one may not fit on the screen
 MAX_NAMED = 5  # characters outside ASCII that the question names
 
-QUESTION = "[y] once   [a] always   [n] no   [v] never: "
-WITH_NETWORK = "with access to the network: [y+] once   [a+] always\nwithout: "
+END_OF_INPUT = "\x04"  # Ctrl-D
+CURSOR_KEYS = re.compile(r"\x1b(\[[0-9;?]*[@-~]|O.|.)?", re.DOTALL)  # their letters are not answers
+HELP = "?"  # the answer that explains the others
+QUESTION = "[y] once  [a] always  [n] no  [v] never{}  [?] "
+WITH_NETWORK = "   (add + to allow network)"
 ANSWERS = {
     "y": "once", "yes": "once", "once": "once", "a": "always", "always": "always",
-    "n": "no", "no": "no", "v": "never", "never": "never",
+    "n": "no", "no": "no", "v": "never", "never": "never", HELP: HELP,
 }  # fmt: skip
 NETWORK_ANSWERS = {
     "y+": "once+network", "yes+": "once+network", "once+": "once+network",
     "a+": "always+network", "always+": "always+network",
 }  # fmt: skip
+EXPLANATION = """\
+y  run it now, and ask again the next time
+a  run it now, and without asking whenever this workspace gets the same command
+n  do not run it now
+v  do not run it, and refuse it without asking from now on
+clada approvals list shows what is remembered, clada approvals remove forgets it
+"""
+NETWORK_EXPLANATION = """\
+y+ and a+ run it with access to the network; y and a run it without
+"""
 YES_OR_NO = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "": "no"}
 
 
@@ -43,7 +62,7 @@ def _ignore(_text: str) -> None:
     pass
 
 
-def prompt(  # noqa: PLR0913 (all that a person needs to know)
+def prompt(  # noqa: PLR0913 (all that the user needs to know)
     command: str,
     directory: str,
     reason: str,
@@ -56,21 +75,27 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
     """Ask whether a command may run; return `once`, `always`, `no` or `never`, or None without a terminal.
 
     With `network`, the answer may grant that, too, and then ends in `+network`. The end of input, three
-    invalid answers and a readable `stop` handle count as a no. `plan` stands above the question. `on_shown`
-    is called with all that the terminal shows of it, answers included.
+    invalid answers and a readable `stop` handle mean no. `plan` is shown above the question. `on_shown` is
+    called with all that the terminal shows, answers included.
     """
     terminal = open_terminal()
     if terminal is None:
         return None
-    question = WITH_NETWORK + QUESTION if network else QUESTION
+    question = QUESTION.format(WITH_NETWORK if network else "")
     answers = {**ANSWERS, **NETWORK_ANSWERS} if network else ANSWERS
+    explanation = EXPLANATION + (NETWORK_EXPLANATION if network else "")
     try:
         introduction = _introduction(command, directory, reason, plan)
         write(terminal, introduction)
         on_shown(introduction)
-        given: Any = answer(terminal, stop, question, answers, on_shown) or "no"
-    except OSError:
-        return "no"  # the terminal is gone
+        given: Any = HELP
+        while given == HELP:
+            given = answer(terminal, stop, question, answers, on_shown) or "no"
+            if given == HELP:
+                write(terminal, explanation)
+                on_shown(explanation)
+    except TERMINAL_IS_GONE:
+        return "no"
     else:
         return given  # type: ignore[no-any-return]
     finally:
@@ -78,15 +103,15 @@ def prompt(  # noqa: PLR0913 (all that a person needs to know)
 
 
 def confirm(question: str, stop: int | None = None, on_shown: Callable[[str], None] = _ignore) -> bool:
-    """Ask something that a yes or no answers; without a terminal, that is a no. It may have several lines."""
+    """Ask a yes/no question, which may have several lines; without a terminal, the answer is no."""
     terminal = open_terminal()
     if terminal is None:
         return False
     try:
         shown = "\n".join(map(visible, question.split("\n")))
         return answer(terminal, stop, f"\nclada: {shown} [y/N] ", YES_OR_NO, on_shown) == "yes"
-    except OSError:
-        return False  # the terminal is gone
+    except TERMINAL_IS_GONE:
+        return False
     finally:
         os.close(terminal)
 
@@ -134,26 +159,80 @@ def answer(
     answers: Mapping[str, str],
     on_shown: Callable[[str], None] = _ignore,
 ) -> str | None:
-    """Ask a question and return what the answer stands for in `answers`.
+    """Ask a question that is answered by a line; return what the line stands for in `answers`.
 
     None: the input ended, `stop` became readable, or three answers were invalid.
     """
     for _ in range(TRIES):
-        termios.tcflush(terminal, termios.TCIFLUSH)  # drop what was typed before the question
-        write(terminal, question)
-        line = _read_line(terminal, stop)
-        if line is None:
-            write(terminal, "no\n")
-        on_shown(f"{question}{'no' if line is None else line.strip()}\n")
+        line = ask_for_line(terminal, question, stop)
+        on_shown(f"{question}{'no' if line is None else line}\n")
         if line is None:
             return None
-        meaning = answers.get(line.strip().lower())
+        meaning = answers.get(line.lower())
         if meaning is not None:
             return meaning
         remark = f"please answer with one of {', '.join(filter(None, answers))}\n"
         write(terminal, remark)
         on_shown(remark)
     return None
+
+
+def ask_for_line(terminal: int, question: str, stop: int | None = None) -> str | None:
+    """Ask for a line; return it without blanks around it, None at the end of input or of waiting."""
+    termios.tcflush(terminal, termios.TCIFLUSH)  # drop what was typed before the question
+    write(terminal, question)
+    line = _read_line(terminal, stop)
+    if line is None:
+        write(terminal, "no\n")
+    return None if line is None else line.strip()
+
+
+def answer_by_key(terminal: int, question: str, answers: Mapping[str, str]) -> str | None:
+    """Ask a question that is answered by a key, without Enter; on a terminal that cannot, by a line.
+
+    None: the input ended. Unknown keys explain the known ones; Enter and keys such as arrows do nothing.
+    """
+    if os.environ.get("TERM", "") in DUMB:
+        return answer(terminal, None, question, answers)
+    with _single_keys(terminal):
+        termios.tcflush(terminal, termios.TCIFLUSH)  # drop what was typed before the question
+        write(terminal, question)
+        while True:
+            typed = os.read(terminal, MAX_ANSWER).decode(errors="replace")
+            if typed in ("", END_OF_INPUT):
+                write(terminal, "no\n")
+                return None
+            if key := CURSOR_KEYS.sub("", typed).strip().lower():
+                write(terminal, f"{visible(key)}\n")
+                return answers.get(key, answers[HELP])
+
+
+@contextmanager
+def _single_keys(terminal: int) -> Iterator[None]:
+    """Let the terminal pass on each key at once, without showing it; restore it even if a signal ends us."""
+    before = termios.tcgetattr(terminal)
+    changed = termios.tcgetattr(terminal)
+    changed[3] &= ~(termios.ICANON | termios.ECHO)
+
+    def restore() -> None:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        restore()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    caught = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) == signal.SIG_DFL]
+    try:
+        for each in caught:
+            signal.signal(each, end)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, changed)
+        yield
+    finally:
+        restore()
+        for each in caught:
+            signal.signal(each, signal.SIG_DFL)
 
 
 def _read_line(terminal: int, stop: int | None) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 GAP = 2  # blanks between columns
-NARROWEST = 20  # columns that the last field gets at least
+NARROWEST = 20  # columns of the screen below which a field is cut only if no other can be
 
 
 def screen_width() -> int | None:
@@ -24,19 +24,20 @@ def screen_width() -> int | None:
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]], right: int = -1) -> Iterator[str]:
-    """Yield a header and rows in columns; on a terminal the last column is cut to fit.
+    """Yield a header and rows in columns; on a terminal the last column is cut to fit, then the widest.
 
     `right` is the column that is aligned to the right, as numbers are.
     """
     shown = [tuple(map(escape_controls, row)) for row in (header, *rows)]
-    widths = [max(len(row[at]) for row in shown) for at in range(len(header) - 1)]
-    room, width = None, screen_width()
-    if width is not None:
-        room = max(width - sum(widths) - GAP * len(widths), NARROWEST)
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    if (width := screen_width()) is not None:
+        widest = max(range(len(widths) - 1), key=widths.__getitem__)
+        for at, least in ((-1, NARROWEST), (widest, NARROWEST), (-1, 1)):
+            excess = max(sum(widths) + GAP * (len(widths) - 1) - width, 0)
+            widths[at] = min(widths[at], max(widths[at] - excess, least))
     for row in shown:
-        fields = [
-            row[at].rjust(size) if at == right else row[at].ljust(size) for at, size in enumerate(widths)
-        ]
-        last = row[-1]
-        fields.append(f"{last[: room - 1]}…" if room is not None and len(last) > room else last)
+        fields = []
+        for at, (text, size) in enumerate(zip(row, widths, strict=True)):
+            cut = f"{text[: size - 1]}…" if len(text) > size else text
+            fields.append(cut.rjust(size) if at == right else cut.ljust(size))
         yield (" " * GAP).join(fields).rstrip()

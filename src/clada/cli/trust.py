@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.cli.questions import answer, open_terminal, write
+from clada.cli.questions import TERMINAL_IS_GONE, answer, open_terminal, write
 from clada.errors import CladaError
 from clada.text.forms import visible
 from clada.world.approvals import described
@@ -91,8 +91,8 @@ def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = Non
             lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
         write(terminal, "\n".join([*lines, f"Shall {_names(readable)} count?\n"]))
         said = answer(terminal, None, QUESTION, ANSWERS)
-    except OSError:
-        return "no"  # the terminal is gone
+    except TERMINAL_IS_GONE:
+        return "no"
     finally:
         os.close(terminal)
     if said == "yes":

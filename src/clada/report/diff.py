@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from clada.report.renames import find_renames
 from clada.text.diff import NO_BREAK, diff_hunks, differing_part, line_changes, split_lines
 from clada.text.escape import escape_controls
@@ -10,7 +12,7 @@ from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clada.report.renames import Rename
     from clada.text.diff import DiffHunk
@@ -32,9 +34,11 @@ class FileHunk(Value):
     number: int  # from 1
     of: int  # hunks of this file
     start: int  # lines before it in the old version
+    new_start: int  # lines before it in the new version
     old: bytes
     new: bytes
     lines: tuple[Line, ...]  # as a diff shows it, its header first
+    edited: bool = False  # by the user
 
 
 def diff_lines(
@@ -148,10 +152,42 @@ def file_hunks(old: bytes, new: bytes) -> list[FileHunk] | None:
         shown += sum(map(len, after[change.new_start : change.new_end]))
     if shown > MAX_SHOWN:
         return None
-    hunks = list(diff_hunks(before, after, changes, part.skipped))
+    return numbered(_file_hunks(diff_hunks(before, after, changes, (part.skipped, part.skipped))))
+
+
+def split_hunk(hunk: FileHunk) -> list[FileHunk]:
+    """Return a hunk for each change in this one; the equal lines between two changes are divided."""
+    old, new = split_lines(hunk.old), split_lines(hunk.new)
+    changes = list(line_changes(old, new))
+    cuts = [(0, 0)]
+    for change, following in pairwise(changes):
+        cut = (change.end + following.start + 1) // 2
+        cuts.append((cut, cut - change.end + change.new_end))
+    found: list[FileHunk] = []
+    for (start, new_start), (end, new_end) in pairwise([*cuts, (len(old), len(new))]):
+        part, new_part = old[start:end], new[new_start:new_end]
+        before = hunk.start + start, hunk.new_start + new_start
+        found += _file_hunks(diff_hunks(part, new_part, line_changes(part, new_part), before))
+    return [each.replace(edited=hunk.edited) for each in found]
+
+
+def edited_hunk(hunk: FileHunk, new: bytes) -> list[FileHunk]:
+    """Return the hunks with which the lines of this one become `new`; none if nothing changes."""
+    old_lines, new_lines = split_lines(hunk.old), split_lines(new)
+    changes = line_changes(old_lines, new_lines)
+    found = _file_hunks(diff_hunks(old_lines, new_lines, changes, (hunk.start, hunk.new_start)))
+    return [each.replace(edited=True) for each in found]
+
+
+def numbered(hunks: Sequence[FileHunk]) -> list[FileHunk]:
+    """Return the hunks of a file, counted from 1."""
+    return [hunk.replace(number=number, of=len(hunks)) for number, hunk in enumerate(hunks, 1)]
+
+
+def _file_hunks(hunks: Iterable[DiffHunk]) -> list[FileHunk]:
     return [
-        FileHunk(number, len(hunks), hunk.start, hunk.old, hunk.new, tuple(_shown_lines(hunk)))
-        for number, hunk in enumerate(hunks, 1)
+        FileHunk(0, 0, hunk.start, hunk.new_start, hunk.old, hunk.new, tuple(_shown_lines(hunk)))
+        for hunk in hunks
     ]
 
 

@@ -41,6 +41,7 @@ NOT_AT_FAULT = "Next: nothing was carried out, but the document is not at fault:
 # The errors for which a run does not begin, and which only another document can mend.
 OF_DOCUMENTS = re.compile("malformed_.*|unsupported_version|invalid_utf8|input_too_large|invalid_operation")
 NOT_WANTED = "What was not chosen is not wanted: do not send it again."
+READ_EDITED = "What the user edited is as they want it: read those files before you change them again."
 # How each begins: with the overview, or with why nothing was carried out.
 REPORT_START = (
     r"(The operation|All \d+ operations) (was|were|would be) carried out\.\n"
@@ -143,8 +144,10 @@ def _next_step(report: Report) -> str:
     if not report.tasks and report.example:
         lines = "\n".join(f"{INDENT}{line}" for line in report.example.split("\n"))
         return f"Next: write each operation like this, at the start of a line:\n\n{lines}"
+    edited = any(task.is_edited for task in report.tasks)
     unwanted = any(task.is_part for task in report.tasks)
-    return " ".join(filter(None, [_to_correct(report), NOT_WANTED if unwanted else ""]))
+    advice = [_to_correct(report), NOT_WANTED if unwanted else "", READ_EDITED if edited else ""]
+    return " ".join(filter(None, advice))
 
 
 def _to_correct(report: Report) -> str:

@@ -113,7 +113,7 @@ def _text(old: bytes, new: bytes) -> list[str]:
     if len(part.old) + len(part.new) > MAX_COMPARED:
         raise ValueError
     old_lines, new_lines = split_lines(part.old), split_lines(part.new)
-    hunks = diff_hunks(old_lines, new_lines, line_changes(old_lines, new_lines), part.skipped)
+    hunks = diff_hunks(old_lines, new_lines, line_changes(old_lines, new_lines), (part.skipped, part.skipped))
     return [text for hunk in hunks for text in hunk_text(hunk)]
 
 

@@ -37,6 +37,7 @@ class DiffHunk(Value):
     """One hunk of a unified diff: the changes that are close together, with the lines around them."""
 
     start: int  # lines of the old version before it
+    new_start: int  # lines of the new version before it
     header: str
     lines: tuple[tuple[str, bytes], ...]  # each with its sign: blank, - or +
     old: bytes
@@ -158,20 +159,25 @@ def _changes_between_pairs(old: Sequence[Line], new: Sequence[Line], gap: LineCh
 
 
 def diff_hunks(
-    old: Sequence[bytes], new: Sequence[bytes], changes: Iterable[LineChange], skipped: int = 0
+    old: Sequence[bytes],
+    new: Sequence[bytes],
+    changes: Iterable[LineChange],
+    before: tuple[int, int] = (0, 0),
 ) -> Iterator[DiffHunk]:
-    """Yield the hunks of a unified diff; `skipped` is the number of equal lines before both texts."""
+    """Yield the hunks of a unified diff; `before` has the number of lines before the old and the new text."""
     group: list[LineChange] = []
     for change in changes:
         if group and change.start - group[-1].end > 2 * CONTEXT:  # their context lines do not touch
-            yield _hunk(old, new, group, skipped)
+            yield _hunk(old, new, group, before)
             group = []
         group.append(change)
     if group:
-        yield _hunk(old, new, group, skipped)
+        yield _hunk(old, new, group, before)
 
 
-def _hunk(old: Sequence[bytes], new: Sequence[bytes], group: list[LineChange], skipped: int) -> DiffHunk:
+def _hunk(
+    old: Sequence[bytes], new: Sequence[bytes], group: list[LineChange], before: tuple[int, int]
+) -> DiffHunk:
     start, end = max(0, group[0].start - CONTEXT), min(len(old), group[-1].end + CONTEXT)
     new_start = group[0].new_start - (group[0].start - start)
     new_end = group[-1].new_end + (end - group[-1].end)
@@ -183,9 +189,9 @@ def _hunk(old: Sequence[bytes], new: Sequence[bytes], group: list[LineChange], s
         lines += (("+", line) for line in new[change.new_start : change.new_end])
         at = change.end
     lines += ((" ", line) for line in old[at:end])
-    header = f"@@ -{_range(start, end, skipped)} +{_range(new_start, new_end, skipped)} @@"
+    header = f"@@ -{_range(start, end, before[0])} +{_range(new_start, new_end, before[1])} @@"
     texts = b"".join(old[start:end]), b"".join(new[new_start:new_end])
-    return DiffHunk(start + skipped, header, tuple(lines), *texts)
+    return DiffHunk(start + before[0], new_start + before[1], header, tuple(lines), *texts)
 
 
 def _range(start: int, end: int, skipped: int) -> str:
