@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test test-all check cover bench screenshots cases docs applybench clean
+.PHONY: demo test test-slow test-all check cover bench screenshots cases docs applybench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,11 +12,13 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.run          ## show the main job on an example answer
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo
 
-test: check                 ## style, types, and all tests that are not slow
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+test: check                 ## style, types, and all tests that are not slow; TESTS="tests/mcp" for some
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
-test-all: test              ## the slow tests too: kills, races, attacks, browsers
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
+test-slow: $(VENV)/.dev     ## the slow tests alone: kills, races, attacks, browsers, whole tables
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow $(TESTS)
+
+test-all: test test-slow    ## all tests
 
 check: $(VENV)/.dev         ## style, types, direction of dependencies
 	$(BIN)/ruff format --check -q .

@@ -41,7 +41,7 @@ MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[+-]\d\d:\d\d|Z)"), "TIME"),
     (re.compile(r"took [\d.]+ ms"), "took N ms"),
 )
-HIDDEN = ("GIT_", "XDG_", "CLADA_", "DISPLAY", "WAYLAND_")  # variables
+HIDDEN = ("GIT_", "XDG_", "CLADA_", "DISPLAY", "WAYLAND_", "PYTHONDONTWRITE")  # variables
 ANYTHING = "…"
 UNCONFINED = "clada: commands run unsandboxed"  # a note that only some machines give
 

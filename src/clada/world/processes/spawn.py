@@ -61,7 +61,6 @@ _SET_SESSION = 0x400 if _MAC else 0x80  # POSIX_SPAWN_SETSID
 _CLOSE_OTHERS = 0x4000 if _MAC else 0  # POSIX_SPAWN_CLOEXEC_DEFAULT
 _FIRST_OTHER = 3  # the handle after standard input, output and error
 _RLIMIT_CPU = 0
-_HIGH = 64  # handles that are passed on are first copied to here, so that none is overwritten
 
 
 class SpawnSpec(Value):
@@ -108,10 +107,12 @@ class PreparedSpawn:
         self._argv = _c_strings(spec.argv)
         self._variables = _c_strings([f"{name}={value}" for name, value in spec.environment.items()])
         self._actions, self._attributes = _c_structure(), _c_structure()
-        self._handles = [_copy_high(handle) for handle in spec.handles]
+        # Handles that are passed on are first copied above those that they become: none is overwritten then.
+        above = _FIRST_OTHER + len(spec.handles)
+        self._handles = [_copy(handle, above) for handle in spec.handles]
         if spec.errors >= 0:  # of a pipeline: its handles must not overwrite each other either
             names = ("input", "output", "errors")
-            streams = {name: _copy_high(handle) for name in names if (handle := getattr(spec, name)) >= 0}
+            streams = {name: _copy(handle, above) for name in names if (handle := getattr(spec, name)) >= 0}
             spec = spec.replace(**streams)
             self._copies = [*self._handles, *streams.values()]
         else:
@@ -197,8 +198,8 @@ class PreparedSpawn:
         return pid.value
 
 
-def _copy_high(handle: int) -> int:
-    return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+def _copy(handle: int, above: int) -> int:
+    return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, above)
 
 
 def _sandbox_error(reason: str) -> CladaError:
