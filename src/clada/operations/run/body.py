@@ -11,7 +11,7 @@ from clada.operations import builtins
 from clada.operations.run import launch, operands
 from clada.operations.run.permission import permitted
 from clada.world.files.paths import display_path
-from clada.world.processes.run import run, run_pipeline
+from clada.world.processes.run import run_pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ class _Body:
         self.world.confinement = self.world.confinement or program.layer
         allowance = Allowance(self.printed, launch.READER_OUTPUT)
         if not how.whole_repository:
-            return self._start(program, allowance)
+            return self._start([program], allowance)
         self.world.tree_after = None
         self.world.files_changed()
         launch.scan_before(self.world)
         try:
-            return self._start(program, allowance)
+            return self._start([program], allowance)
         finally:
             launch.scan_after(self.world, stash=True)
 
@@ -140,21 +140,7 @@ class _Body:
         self.world.secrets.refresh()
         programs = [launch.reader(self.world, part, self.here) for part in how.parts]
         self.world.confinement = self.world.confinement or programs[0].layer
-        bounded = programs[-1].within(self.world.remaining())
-        directory = self._handle()
-        try:
-            ended = run_pipeline(
-                [(program.argv, program.launcher()) for program in programs],
-                directory=directory,
-                timeout=bounded.seconds,
-                emit=Allowance(self.printed, launch.READER_OUTPUT).emit,
-                stop=self.world.stop.handle if self.world.stop else None,
-                path=bounded.path,
-                mask=self.world.secrets.mask,
-            )
-        finally:
-            os.close(directory)
-        return self._judge_result(bounded, ended)
+        return self._start(programs, Allowance(self.printed, launch.READER_OUTPUT))
 
     def _run_approved(self, how: Approved) -> Failed | None:
         self.world.secrets.refresh()
@@ -165,7 +151,7 @@ class _Body:
             return self._run_on_overlay(program, overlay)
         launch.scan_before(self.world)
         try:
-            return self._start(program, self.shared)
+            return self._start([program], self.shared)
         finally:
             self.world.files_changed()
             launch.scan_after(self.world)
@@ -177,7 +163,7 @@ class _Body:
         try:
             overlay.make()
             overlay.begin()
-            failed = self._start(program, self.shared)
+            failed = self._start([program], self.shared)
             if failed is None:
                 launch.put_in_place(self.world, overlay)
                 launch.report_new_executables(self.world)
@@ -187,18 +173,18 @@ class _Body:
             self.world.files_changed()
         return failed
 
-    def _start(self, program: Program, allowance: Allowance) -> Failed | None:
-        bounded = program.within(self.world.remaining())
+    def _start(self, programs: Sequence[Program], allowance: Allowance) -> Failed | None:
+        """Run a program, or several in a pipeline."""
+        bounded = programs[-1].within(self.world.remaining())
         directory = self._handle()
         try:
-            ended = run(
-                program.argv,
-                program.launcher(),
+            ended = run_pipeline(
+                [(program.argv, program.launcher()) for program in programs],
                 directory=directory,
                 timeout=bounded.seconds,
                 emit=allowance.emit,
                 stop=self.world.stop.handle if self.world.stop else None,
-                path=program.path,
+                path=bounded.path,
                 mask=self.world.secrets.mask,
             )
         finally:

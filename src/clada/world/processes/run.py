@@ -3,11 +3,10 @@
     result = run(["npm", "test"], Launcher(os.environ), directory=handle, timeout=30.0,
                  emit=printed.extend, path=search_path(os.environ))
 
-`emit` gets lines without their line breaks, with control characters escaped, as many as came at once; what
-it waits for does not count as time of the program. Once it returns true, what follows is discarded. `mask`
-takes out of each line what must not be seen, before anything else gets it. `stop`
-is a handle that becomes readable when the run must end early. A program that cannot be started raises
-CladaError("exec_failed").
+`emit` gets lines without their line breaks, with control characters escaped, as many as came at once. The
+time that it waits does not count as time of the program. Once it returns true, further output is discarded.
+`mask` removes secrets from each line first. `stop` is a handle that becomes readable when the run must end
+early. A program that cannot be started raises CladaError("exec_failed").
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import select
 import stat
 import sys
 import time
+from functools import partial
 
 from clada.errors import CladaError
 from clada.values import Value
@@ -36,10 +36,21 @@ from clada.world.processes.supervise import SupervisedChild, start_supervisor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import NotRequired, TypedDict, Unpack
 
     from clada.world.processes.children import Child
     from clada.world.processes.output import Emit, OutputMask
     from clada.world.processes.spawn import ThreadRules
+
+    class RunOptions(TypedDict):
+        """How a program runs; see the top of this module."""
+
+        directory: int
+        timeout: float | None
+        emit: Emit
+        stop: NotRequired[int | None]
+        path: NotRequired[Sequence[str]]
+        mask: NotRequired[OutputMask | None]
 
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
@@ -87,48 +98,12 @@ def search_path(environment: Mapping[str, str]) -> Sequence[str]:
     return environment["PATH"].split(":") if environment.get("PATH") else SYSTEM_PATH
 
 
-def run(  # noqa: PLR0913 (each is a plain fact about one run, and named)
-    argv: Sequence[str],
-    launcher: Launcher,
-    *,
-    directory: int,
-    timeout: float | None,
-    emit: Emit,
-    stop: int | None = None,
-    path: Sequence[str] = SYSTEM_PATH,
-    mask: OutputMask | None = None,
-) -> ProcessResult:
+def run(argv: Sequence[str], launcher: Launcher, **options: Unpack[RunOptions]) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    try:
-        program = find_program(argv[0], path)
-        _refuse_directory(argv[0], directory)
-        spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
-        result, tail = _run_with_retries(launcher, spec, emit, timeout, stop, mask)
-    finally:
-        launcher.close()
-    return launcher.explain(result, tail)
+    return run_pipeline([(argv, launcher)], **options)
 
 
-def _run_with_retries(  # noqa: PLR0913, PLR0917 (as above)
-    launcher: Launcher,
-    spec: SpawnSpec,
-    emit: Emit,
-    timeout: float | None,
-    stop: int | None,
-    mask: OutputMask | None,
-) -> tuple[ProcessResult, list[str]]:
-    def start(sink: int) -> Child:
-        return launcher.start(spec.replace(output=sink))
-
-    for _attempt in range(_ATTEMPTS - 1):
-        try:
-            return _run_once(start, launcher.listen(emit), timeout, stop, mask)
-        except NotStartedError:
-            continue
-    return _run_once(start, launcher.listen(emit), timeout, stop, mask)
-
-
-def run_pipeline(  # noqa: PLR0913 (as above)
+def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and named; see RunOptions)
     programs: Sequence[tuple[Sequence[str], Launcher]],
     *,
     directory: int,
@@ -140,19 +115,29 @@ def run_pipeline(  # noqa: PLR0913 (as above)
 ) -> ProcessResult:
     """Run programs at once, each reading what the one before it prints, until all have ended.
 
-    Time and output are those of all together; the exit code is that of the last one. They need no supervisor.
+    Time and output are those of all together; the exit code is that of the last one. Only a single program
+    may need a supervisor or another attempt.
     """
-    specs = [
-        SpawnSpec(find_program(argv[0], path), argv, launcher.environment, directory, cpu_seconds=timeout)
-        for argv, launcher in programs
-    ]
-    started = list(zip(specs, (launcher for _argv, launcher in programs), strict=True))
+    last = programs[-1][1]
     try:
-        result, _tail = _run_once(lambda sink: _start_pipeline(started, sink), emit, timeout, stop, mask)
+        specs = []
+        for argv, launcher in programs:
+            program = find_program(argv[0], path)
+            _refuse_directory(argv[0], directory)
+            spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
+            specs.append((spec, launcher))
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                start = partial(_start_pipeline, specs)
+                result, tail = _run_once(start, last.listen(emit), timeout, stop, mask)
+                break
+            except NotStartedError:
+                if attempt == _ATTEMPTS:
+                    raise
     finally:
         for _argv, launcher in programs:
             launcher.close()
-    return result
+    return last.explain(result, tail)
 
 
 def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -> Child:
@@ -170,6 +155,8 @@ def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -
                     os.close(reading)  # so that its writer gets SIGPIPE once this one has ended
                 reading = following
         spec, launcher = programs[-1]
+        if not children:
+            return launcher.start(spec.replace(output=sink))
         children.append(launcher.start(spec.replace(input=reading, output=sink, errors=sink)))
     except BaseException:
         for child in children:
@@ -219,7 +206,7 @@ class Captured(Value):
     errors: bytes
 
 
-def capture(  # noqa: PLR0913 (as above)
+def capture(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     argv: Sequence[str],
     environment: Mapping[str, str],
     *,
