@@ -30,9 +30,14 @@ LONGEST_COMMAND = 1000  # characters of a command in a status line; the report i
 COMMITS = {"pre": "your work before", "post": "this run"}
 SHORT = 7  # characters of a commit's hash that are shown, as by git
 TRUNCATED = "[output truncated]"
-WOULD_ROLL_BACK = (
-    "; would be rolled back"  # of a plan in which something else fails, and all belongs together
-)
+WOULD_ROLL_BACK = "; would be rolled back"  # in a dry run, because another task of the block fails
+# The status of a task, tagged and in a sentence.
+STATUS_WORDS = {
+    "done": ("SUCCESS", "Success"),
+    "planned": ("PLAN", "Planned"),
+    "rolled back": ("ROLLED BACK", "Rolled back"),
+    "skipped": ("SKIP", "Skipped"),
+}
 # What a fatal error is tagged with, by its stage or its type; PARSE for all others.
 STAGES = {
     "LOCK": "LOCK",
@@ -152,7 +157,7 @@ def output_text(label: str, lines: Sequence[str]) -> str:
 def status_line(task: Task, notation: Notation) -> Line:
     """Return the line that says how a task ended."""
     kind = "skip" if task.invalid or task.status == "skipped" else task.status
-    text = _sentence(task) if notation.family == SENTENCES else _tagged_text(task, notation)
+    text = _task_text(task, notation)
     return kind, f"[task-{task.label}] {text}"
 
 
@@ -191,46 +196,31 @@ def _failure_text(error: Error, notation: Notation, status: str) -> str:
     return f"ERROR: {stage} - {error.type}: {message}"
 
 
-def _tagged_text(task: Task, notation: Notation) -> str:
-    """Return `STATUS: OPERATION - details`."""
-    name, outcome = task.operation, task.outcome
-    word = notation.words.get(name) or name.upper()
-    match outcome:
-        case Done():
-            return f"{'PLAN' if outcome.planned else 'SUCCESS'}: {word} - {_done_text(task, outcome, 0)}"
-        case RolledBack(done=done) if done.planned:
-            return f"PLAN: {word} - {_done_text(task, done, 0)}{WOULD_ROLL_BACK}"
+def _task_text(task: Task, notation: Notation) -> str:
+    """Return `STATUS: OPERATION - details`, or a sentence: `Success: …`, `Error: type in target (…)`."""
+    family = int(notation.family == SENTENCES)
+    word = notation.words.get(task.operation) or escape_controls(shortened(task.operation).upper())
+    named = "" if family else f"{word} - "
+    match task.outcome:
+        case Done() as done:
+            status = STATUS_WORDS["planned" if done.planned else "done"]
+            return f"{status[family]}: {named}{_done_text(task, done, family)}"
         case RolledBack(done=done):
-            return f"ROLLED BACK: {word} - {_done_text(task, done, 0)}"
-        case Skipped():
-            return f"SKIP: {word} - {_skip_text(task, outcome)}"
-        case Failed(error=error):
-            word = notation.words.get(name) or escape_controls(
-                shortened(name).upper()
-            )  # it may be no operation
-            if task.invalid:
-                named = f"{_target(task)}: " if task.target else ""
-                return f"SKIP: {word} - {named}{escape_controls(error.sentence)}"
-            where = f" ({numbered_lines(error.lines)})" if error.lines else ""
-            told = escape_controls(_with_hint(error.message + where, error))
-            return f"ERROR: {word} - {_target(task)}: {error.type}: {told}"
-
-
-def _sentence(task: Task) -> str:
-    """Return `Success: …`, `Planned: …`, `Rolled back: …`, `Skipped: …` or `Error: type in target (…)`."""
-    outcome = task.outcome
-    match outcome:
-        case Done():
-            return f"{'Planned' if outcome.planned else 'Success'}: {_done_text(task, outcome, 1)}"
-        case RolledBack(done=done) if done.planned:
-            return f"Planned: {_done_text(task, done, 1)}{WOULD_ROLL_BACK}"
-        case RolledBack(done=done):
-            return f"Rolled back: {_done_text(task, done, 1)}"
-        case Skipped():
-            return f"Skipped: {_skip_text(task, outcome)}"
-        case Failed(error=error):
+            status = STATUS_WORDS["planned" if done.planned else "rolled back"]
+            would = WOULD_ROLL_BACK if done.planned else ""
+            return f"{status[family]}: {named}{_done_text(task, done, family)}{would}"
+        case Skipped() as skipped:
+            return f"{STATUS_WORDS['skipped'][family]}: {named}{_skip_text(task, skipped)}"
+        case Failed(error=error) if family:
             target = _target(task) or escape_controls(shortened(task.operation))
             return escape_controls(_with_hint(f"Error: {error.type} in {target} ({error.message})", error))
+        case Failed(error=error) if task.invalid:
+            target = f"{_target(task)}: " if task.target else ""
+            return f"SKIP: {named}{target}{escape_controls(error.sentence)}"
+        case Failed(error=error):
+            where = f" ({numbered_lines(error.lines)})" if error.lines else ""
+            message = escape_controls(_with_hint(error.message + where, error))
+            return f"ERROR: {named}{_target(task)}: {error.type}: {message}"
 
 
 def _skip_text(task: Task, skipped: Skipped) -> str:
@@ -247,7 +237,7 @@ def _done_text(task: Task, done: Done, family: int) -> str:
     phrase = (phrases.planned if done.planned else phrases.done)[family] if phrases else "{target}"
     is_short = len(done.target) <= LONGEST_COMMAND and "\n" not in done.target
     return phrase.format(
-        target=escape_controls(done.target if is_short else _cut(done.target, task)),
+        target=escape_controls(done.target if is_short else _cut_target(done.target, task)),
         bytes="1 byte" if done.bytes == 1 else f"{done.bytes or 0} bytes",
         replacements=counted(done.count, "replacement") if done.count is not None else "",
         lines=numbered_lines(done.lines) if done.lines else "",
@@ -257,10 +247,10 @@ def _done_text(task: Task, done: Done, family: int) -> str:
 
 
 def _target(task: Task) -> str:
-    return escape_controls(_cut(task.target, task))
+    return escape_controls(_cut_target(task.target, task))
 
 
-def _cut(target: str, task: Task) -> str:
+def _cut_target(target: str, task: Task) -> str:
     """Return what an operation is about, in one line; a command that no line should hold is cut off."""
     operation, line = find(task.operation), first_line(target)
     if operation and operation.is_command and len(line) > LONGEST_COMMAND:
