@@ -12,21 +12,8 @@ from typing import Any
 
 import pytest
 
-from clada.notations import (
-    cml,
-    csl,
-    hidden,
-    hidden_forms,
-    json,
-    lookalikes,
-    markdown,
-    path_text,
-    sr,
-    toml,
-    udiff,
-    udiff_files,
-    v4a,
-)
+from clada.notations import cml, csl, hidden, hidden_forms, json, lookalikes, markdown, path_text, toml
+from clada.notations.dialects import sr, udiff, udiff_files, v4a
 
 PARSER: Any = import_module("re._parser")
 MODULES = (

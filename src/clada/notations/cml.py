@@ -186,7 +186,7 @@ class _Reading:
         _restore_blanks(self.data, node)
         operation = find(node.name)
         fields = take_fields(operation.fields if operation else (), node.attributes, complaints, {})
-        _READERS.get(node.name, _unknown)(node, fields, complaints)
+        _READERS.get(node.name, _complain_of_unknown)(node, fields, complaints)
         rest, span = node.attributes or NO_ATTRIBUTES, (node.start, node.end)
         if operation and not complaints:
             return operation.from_fields(line, span, rest, fields)
@@ -246,11 +246,11 @@ def _extent(data: bytes, at: int) -> int | None:
     depth = 0
     while (start := data.find(b"<", at)) >= 0:
         if data.startswith(CDATA, start):
-            at = _closed(data, start, CDATA_END)
+            at = _section_end(data, start, CDATA_END)
         elif data.startswith(COMMENT, start):
-            at = _closed(data, start, COMMENT_END)
+            at = _section_end(data, start, COMMENT_END)
         elif data.startswith(INSTRUCTION, start):
-            at = _closed(data, start, INSTRUCTION_END)
+            at = _section_end(data, start, INSTRUCTION_END)
         elif tag := _TAG.match(data, start):
             at = tag.end()
             if data[start + 1] == SLASH:
@@ -264,7 +264,7 @@ def _extent(data: bytes, at: int) -> int | None:
     return None
 
 
-def _closed(data: bytes, start: int, closing: bytes) -> int:
+def _section_end(data: bytes, start: int, closing: bytes) -> int:
     """Return where a section in which tags do not count is closed; the end of all, if it is not."""
     end = data.find(closing, start)
     return len(data) if end < 0 else end + len(closing)
@@ -329,13 +329,13 @@ class _Builder:
         self.fed += len(text)
         if end is None:
             self.parser.Parse(b"", True)
-        top = self._taken()
+        top = self._take_root()
         if end is None or self.stack or not top:
             raise _RefusedError("the element is not closed")
         top.end = end
         return top
 
-    def _taken(self) -> _Node | None:
+    def _take_root(self) -> _Node | None:
         """Return the element that the handlers of the parser have built."""
         return self.top
 
@@ -444,7 +444,7 @@ def _expect_nothing_inside(node: _Node, _fields: Fields, complaints: Complaints)
         complaints.append((None, f"<{node.name}> takes no content"))
 
 
-def _unknown(node: _Node, _fields: Fields, complaints: Complaints) -> None:
+def _complain_of_unknown(node: _Node, _fields: Fields, complaints: Complaints) -> None:
     nested, name = node.name == "tasks", shortened(node.name)
     complaints.append((None, "<tasks> cannot be nested" if nested else f"Unknown element <{name}>"))
 

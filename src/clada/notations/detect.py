@@ -206,7 +206,7 @@ def _read_visible(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Prose |
                 chosen.pop()
         unclosed = next((part for part in chosen if part.end is None), None)
         if unclosed:
-            return _never_closed(plan, unclosed), prose
+            return _refuse_unclosed(plan, unclosed), prose
         noted |= {part.start: part.name for part in chosen if part.form.noted and found.is_in(part)}
         if not chosen and not blanked_all and not plan.has_operations and not plan.fatal:
             chosen = [part for part in parts if part.end is not None and part.form is not INDENTED]
@@ -290,7 +290,7 @@ def _notes(data: bytes, noted: dict[int, str]) -> list[str]:
     return [*notes, f"operations were passed over in {more} more places"] if more else notes
 
 
-def _never_closed(plan: Plan, part: Part) -> Plan:
+def _refuse_unclosed(plan: Plan, part: Part) -> Plan:
     line = plan.source.count(b"\n", 0, part.inside) + 1
     tag = plan.source[part.start : part.inside].strip().decode()
     blocks = tuple(block for block in plan.blocks if block.line < line)

@@ -116,13 +116,13 @@ class Scan:
         if self._fence and last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
             self._fence = b""  # the last operation included the end of its fence
         at = start
-        while at < stop and (found := next(self._found(at, stop), None)) is not None:
+        while at < stop and (found := next(self._find_parts(at, stop), None)) is not None:
             if isinstance(found, Part):
                 yield found
                 at = len(self.data) if found.end is None else found.end
             else:
                 at = found
-        code = self._indented(stop) if at <= stop and not self._is_marker(stop) else None
+        code = self._indented_code(stop) if at <= stop and not self._is_marker(stop) else None
         if code:  # the operation that starts there is in it
             yield code
 
@@ -131,7 +131,7 @@ class Scan:
         self._unclosed.clear()
         return next((part for part in self.parts(start, at) if part.end is None or part.end > at), None)
 
-    def _found(self, at: int, stop: int) -> Iterator[Part | int]:
+    def _find_parts(self, at: int, stop: int) -> Iterator[Part | int]:
         """Yield each part from here on, or the offset behind something that is not a part."""
         for place in re.compile(_PLACES).finditer(self.data, at, stop):
             start = place.start()
@@ -143,7 +143,7 @@ class Scan:
 
     def _at_line_start(self, start: int, stop: int) -> Part | int | None:
         """Return the part that opens with a line, after its indentation."""
-        code = self._indented(start)
+        code = self._indented_code(start)
         if code:
             return code
         blanks = re.compile(rb"[ \t]*+").match(self.data, start, stop)
@@ -151,11 +151,11 @@ class Scan:
         if self.data[at : at + 1] in _BEFORE_FENCE:
             line = re.compile(FENCE + b"$", re.MULTILINE).match(self.data, start, stop)
             if line:
-                return self._fenced(line, stop)
+                return self._scan_fence(line, stop)
         found = self._opening(start, at, stop, starts_line=True)
         return found or (self._turn(start, stop) if self._is_transcript else None)
 
-    def _indented(self, start: int) -> Part | None:
+    def _indented_code(self, start: int) -> Part | None:
         """Return the indented code that starts here; if the whole document is indented, it is the answer."""
         blanks = re.compile(_INDENT).match(self.data, start)
         before = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start] if blanks else b""
@@ -170,7 +170,7 @@ class Scan:
             return None
         return Part(start, start, end.start() if end else len(self.data), INDENTED, INDENTED.name)
 
-    def _fenced(self, line: Match[bytes], stop: int) -> Part | int:
+    def _scan_fence(self, line: Match[bytes], stop: int) -> Part | int:
         """Return the fence if it is a record. Skip any other, unless there are operations in it."""
         mark, info = line[1] or line[3], (line[2] or line[4] or b"").strip()
         start, inside = line.span()
@@ -192,7 +192,7 @@ class Scan:
         """Return the turn that a line such as `User:` opens in a transcript."""
         users = re.compile(USERS_TURN, _FLAGS).match(self.data, start, stop)
         if users:
-            return self._closed(OTHERS_TURN, start, users.end())
+            return self._close(OTHERS_TURN, start, users.end())
         models = re.compile(MODELS_TURN, _FLAGS).match(self.data, start, stop)
         if models:
             self._message = models.end()
@@ -218,7 +218,7 @@ class Scan:
         if form is MODELS_MESSAGE:
             self._message = inside
             return inside
-        return self._closed(form, start, inside, tag, starts_line=starts_line)
+        return self._close(form, start, inside, tag, starts_line=starts_line)
 
     def _inline_code(self, ticks: Match[bytes], stop: int) -> int:
         """Return the end of inline code, or of its backticks if its paragraph does not close it."""
@@ -286,12 +286,16 @@ class Scan:
         attributes = self.data[at : stop if end < 0 else end].lower()
         return b"hidden" in attributes or b"style" in attributes
 
-    def _closed(
+    def _close(
         self, form: Form, start: int, inside: int, tag: bytes = b"", *, starts_line: bool = True
     ) -> Part | int:
         """Return the part that opens here, up to its end."""
         closing = form.closing.replace(rb"\1", re.escape(tag))
-        close = self._balanced(re.escape(tag), closing, inside) if form.nests else self._find(closing, inside)
+        close = (
+            self._find_balanced(re.escape(tag), closing, inside)
+            if form.nests
+            else self._find(closing, inside)
+        )
         name = form.name.replace("\\1", tag.decode(errors="replace"))
         if close:
             return Part(start, inside, close.end(), form, name)
@@ -318,7 +322,7 @@ class Scan:
         after = at + len(self._marker)
         return self.data.startswith(self._marker, at) and self.data[after : after + 1].isalpha()
 
-    def _balanced(self, name: bytes, closing: bytes, at: int) -> Match[bytes] | None:
+    def _find_balanced(self, name: bytes, closing: bytes, at: int) -> Match[bytes] | None:
         """Return what closes an element, in which others of the same name are closed first."""
         depth = 1
         for found in re.compile(rb"(<%b(?=[\s>]))|%b" % (name, closing), _FLAGS).finditer(self.data, at):

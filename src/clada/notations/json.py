@@ -61,7 +61,7 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     start = _bare_start(data)
     if start is not None and _tasks_key(data, start, len(data)) is not None:
         return start
-    return next((start for start, _end in _fenced(data, 0)), None)
+    return next((start for start, _end in _fenced_values(data, 0)), None)
 
 
 def _bare_start(data: bytes) -> int | None:
@@ -72,11 +72,11 @@ def _bare_start(data: bytes) -> int | None:
     key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
     if key is not None and next(tagged_fences(data, NAME, 0, key), None) is None:
         return start  # no fence needs to be looked for in all of the text
-    first_fence = next(_fenced(data, 0), None)
+    first_fence = next(_fenced_values(data, 0), None)
     return start if first_fence is None or _tasks_key(data, start, first_fence[0]) is not None else None
 
 
-def _fenced(data: bytes, since: int) -> Iterator[tuple[int, int]]:
+def _fenced_values(data: bytes, since: int) -> Iterator[tuple[int, int]]:
     """Yield the value in each fenced block with a sign: where it starts, and where the block ends."""
     for fence in tagged_fences(data, NAME, since, len(data)):
         start = _value_start(data, fence.inside, fence.inside_end)
@@ -127,7 +127,7 @@ def _read_document(data: bytes, reader: ValueReader, draft: Draft) -> None:
     start = _bare_start(data)
     if start is not None:
         _read_value(reader, draft, start, len(data))
-    for start, end in _fenced(data, reader.at):
+    for start, end in _fenced_values(data, reader.at):
         _read_value(reader, draft, start, end)
 
 
@@ -347,7 +347,7 @@ class ValueReader:
 
     def _string(self) -> str:
         try:
-            value, end = self._scanned(self.at + 1)
+            value, end = self._scan_string(self.at + 1)
         except ValueError:
             raise self._wrong_string(self.at) from None
         if end > self._end:
@@ -355,7 +355,7 @@ class ValueReader:
         self._move(end)
         return value
 
-    def _scanned(self, start: int) -> tuple[str, int]:
+    def _scan_string(self, start: int) -> tuple[str, int]:
         """Return the string whose inside starts here, and where it has ended; a wrong one is a ValueError."""
         value, end = scanstring(self._text, start)
         return (value, end) if value.isascii() else (self._not_ascii(value, start, end), end)

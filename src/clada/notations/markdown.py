@@ -160,12 +160,12 @@ def fence_at(data: bytes, at: int, limit: int, *, nests: bool = False) -> Fence 
     indent, language = 0 if is_tag else line.find(mark), info.lower() if is_tag else _language(info)
     fence = Fence(at, min(first + 1, limit), limit, limit, info, language, indent, False, mark)
     if not is_tag:
-        return _closed(data, fence, nests=nests)
+        return _with_end(data, fence, nests=nests)
     found = closing_line(mark).search(data, fence.inside - 1, limit)
     return fence.replace(inside_end=found.start() + 1, end=found.end(), closed=True) if found else fence
 
 
-def _closed(data: bytes, fence: Fence, *, nests: bool) -> Fence:
+def _with_end(data: bytes, fence: Fence, *, nests: bool) -> Fence:
     """Return a fence with its end: the first line that closes it, and no other in it."""
     mark, depth, unclear = fence.mark, 0, False
     inner = re.compile(rb"\n([ \t]*+)(%b{%d,}+)([^\n]*+)" % (mark[:1], len(mark)))

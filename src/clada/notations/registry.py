@@ -100,8 +100,9 @@ def dialect(
     name: str, words: tuple[str, str], rank: int, hints: tuple[bytes, ...], *columns: Lookalike, **others: Any
 ) -> Notation:
     """Return the row of a dialect; `words` are its title and the name of one block."""
+    module = others.pop("module", f"clada.notations.dialects.{name}")
     return Notation(
-        name, *words, f"clada.notations.{name}", b"", "malformed_dialect", others.pop("prompt", ""),
+        name, *words, module, b"", "malformed_dialect", others.pop("prompt", ""),
         problems_name_lines=True, lookalikes=columns, lookalike_signs=hints if columns else (), rank=rank,
         hints=hints, mixes=True, **others,
     )  # fmt: skip
@@ -314,6 +315,7 @@ NOTATIONS = {
                 ONLY_JSON,
                 own=False,
             ),
+            module="clada.notations.toolcalls.calls",
         ),
         dialect(
             "tags",
@@ -339,6 +341,7 @@ NOTATIONS = {
                 own=False,
                 closing=b"invoke>",
             ),
+            module="clada.notations.toolcalls.tags",
         ),
         dialect(
             "artifact",

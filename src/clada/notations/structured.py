@@ -254,7 +254,7 @@ class _Given:
     def _complaint(self, field: Field) -> str | None:
         names = self._names[field.name]
         if not names:
-            return f"Missing required field '{field.name}'" if self._required(field) else None
+            return f"Missing required field '{field.name}'" if self._is_required(field) else None
         if len(names) > 1:
             return f"'{names[0]}' and '{names[1]}' are the same field: give one of them"
         value = self._members[names[0]][0]
@@ -271,7 +271,7 @@ class _Given:
             return f"'{names[0]}' and '{other}' exclude each other: give one of the two"
         return wrong
 
-    def _required(self, field: Field) -> bool:
+    def _is_required(self, field: Field) -> bool:
         """Whether a field must be there: `search`, or the two ends of a range, or what excludes them."""
         if field.name in self._excluded:
             return False

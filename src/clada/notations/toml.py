@@ -218,13 +218,16 @@ def _task(table: Any, scope: Scope) -> RawTask:
     if isinstance(table, dict):
         places, start = scope.keys, scope.start
         members = {
-            name: (value if type(value) is str else _nested(name, value, scope), places.get(name, start))
+            name: (
+                value if type(value) is str else _nested_value(name, value, scope),
+                places.get(name, start),
+            )
             for name, value in table.items()
         }
     return RawTask(scope.start, scope.end, members)
 
 
-def _nested(name: str, value: Any, scope: Scope) -> Any:
+def _nested_value(name: str, value: Any, scope: Scope) -> Any:
     """Return a value of a task: of some fields a list of tables, which stand where their name does."""
     if name not in NESTED or not isinstance(value, list):
         return _value(value)

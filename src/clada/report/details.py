@@ -54,22 +54,22 @@ def surroundings(source: bytes, line: int) -> Iterator[str]:
     for number in range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1):
         text = lines[number - 1].decode(errors="replace")
         arrow = ">" if number == line else " "
-        yield f"{MARK}{arrow} {number:4} {_cut(escape_controls(text))}".rstrip()
+        yield f"{MARK}{arrow} {number:4} {_cut_line(escape_controls(text))}".rstrip()
 
 
 def _section(title: str, text: str) -> Iterator[str]:
     yield f"{MARK}{title}"
     lines = text.rstrip("\n").split("\n")
     for line in lines[:MAX_LINES]:
-        yield f"{MARK}  {_cut(escape_controls(line))}".rstrip()
+        yield f"{MARK}  {_cut_line(escape_controls(line))}".rstrip()
     if len(lines) > MAX_LINES:
         yield f"{MARK}  … {len(lines) - MAX_LINES} more lines"
 
 
 def shortened(text: str) -> str:
     """Return the text with each line cut to the greatest width."""
-    return "\n".join(map(_cut, text.split("\n")))
+    return "\n".join(map(_cut_line, text.split("\n")))
 
 
-def _cut(line: str) -> str:
+def _cut_line(line: str) -> str:
     return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"

@@ -54,9 +54,9 @@ def summary(report: Report) -> str:
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
     parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
-        if _ended(task) not in (*FINISHED, "planned") or task.output or task.is_part:
+        if _status_of(task) not in (*FINISHED, "planned") or task.output or task.is_part:
             line = status_line(task_for_model(task), notation)[1]
-            parts.append("\n".join([line, *_advice(task.outcome, report), *_explained(task), *_output(task)]))
+            parts.append("\n".join([line, *_advice(task.outcome, report), *_explain(task), *_output(task)]))
     notes = [note for note in report.notes if note != NO_OPERATIONS]  # the overview says that
     parts += [f"Note: {escape_controls(without_flags(note))}" for note in notes]
     parts.append(_next_step(report))
@@ -93,13 +93,13 @@ def is_report(text: str) -> bool:
 
 def counts(report: Report) -> str:
     """Return how many tasks ended how: `7 done, 1 failed, 2 skipped`."""
-    ends = [_ended(task) for task in report.tasks]
+    ends = [_status_of(task) for task in report.tasks]
     numbers = [(ends.count(end), word) for end, word in (PLAN_WORDS if report.dry_run else WORDS).items()]
     numbers.append((len(report.not_applied), "not applied"))
     return ", ".join(f"{number} {word}" for number, word in numbers if number) or "nothing to do"
 
 
-def _ended(task: Task) -> str:
+def _status_of(task: Task) -> str:
     return BEFORE if task.done_in else task.status
 
 
@@ -114,7 +114,7 @@ def _overview(report: Report) -> str:
     return f"Of {counted(asked, 'operation')}: {counts(report)}." if tasks else ""
 
 
-def _explained(task: Task) -> Iterator[str]:
+def _explain(task: Task) -> Iterator[str]:
     """Yield what is known of a failure beyond its status line."""
     error = task.error
     if error is None or not error.details or task.output:  # the details of a command are its output
@@ -157,7 +157,7 @@ def _to_correct(report: Report) -> str:
         return "Next: nothing was carried out yet. Correct what would fail, and send all of it again."
     if any(isinstance(task.outcome, RolledBack) for task in report.tasks):
         return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
-    ends = {_ended(task) for task in report.tasks}
+    ends = {_status_of(task) for task in report.tasks}
     done = "what was done stays done; " if ends.intersection(FINISHED) else ""
     failed = any(task.error for task in report.tasks) or report.error
     is_skipped = any(task.status == "skipped" and not task.ok for task in report.tasks)

@@ -34,14 +34,14 @@ def patch(
     contents = {path: (old, new) for path, old, new in changes}
     kinds = {path: (old, new) for path, old, new in modes}
     renames = find_renames(changes, modes)
-    pieces = [piece for rename in renames for piece in _renamed(rename, contents, kinds)]
+    pieces = [piece for rename in renames for piece in _rename(rename, contents, kinds)]
     paths = contents if not kinds else sorted({**contents, **kinds})
     for path in paths:
         pieces += _entry(path, contents.get(path, (None, None)), kinds.get(path), path in contents)
     return "".join(pieces)
 
 
-def _renamed(
+def _rename(
     rename: Rename,
     contents: dict[str, tuple[bytes | None, bytes | None]],
     kinds: dict[str, tuple[str | None, str | None]],

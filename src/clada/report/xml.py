@@ -27,8 +27,8 @@ def summary(report: Report) -> str:
     )
     blocks = [line for block in report.blocks for line in _block_lines(block)]
     passed_over = [
-        f'  <not_applied line="{each.line}" reason="{_escaped(each.why, quoted=True)}">'
-        f"{_escaped(each.what)}</not_applied>"
+        f'  <not_applied line="{each.line}" reason="{_escape(each.why, quoted=True)}">'
+        f"{_escape(each.what)}</not_applied>"
         for each in report.not_applied
     ]
     error = _error_lines(report.error, "  ") if report.error else ()
@@ -51,20 +51,20 @@ def _block_lines(block: BlockReport) -> Iterator[str]:
 
 
 def _error_lines(error: Error, indent: str, target: str = "") -> Iterator[str]:
-    message = _capitalized(error.message, target)
-    yield f'{indent}<error type="{error.type}">{_escaped(message)}</error>'
+    message = _capitalize(error.message, target)
+    yield f'{indent}<error type="{error.type}">{_escape(message)}</error>'
     hint = error.hint or (f"at {numbered_lines(error.lines)}" if error.lines else None)
     if hint:
-        yield f"{indent}<hint>{_escaped(hint)}</hint>"
+        yield f"{indent}<hint>{_escape(hint)}</hint>"
 
 
-def _capitalized(message: str, target: str) -> str:
+def _capitalize(message: str, target: str) -> str:
     """Return the message with a capital first letter, unless it starts with the name of a file or program."""
     first = message.split(" ", 1)[0]
     is_name = not first.rstrip(",;").isalpha() or first in target.replace("/", " ").split()
     return message if is_name else message[:1].upper() + message[1:]
 
 
-def _escaped(text: str, *, quoted: bool = False) -> str:
+def _escape(text: str, *, quoted: bool = False) -> str:
     text = escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;") if quoted else text

@@ -90,7 +90,7 @@ class Alignment:
         for w, f in self.pairs:
             if f is None or not self._found[f].strip():
                 continue  # lines that the file lacks, and blank ones, do not end a run
-            said = _said(self._found[f])
+            said = _letter_count(self._found[f])
             if self._similar(w, f) < FORM_SIMILARITY:
                 lines = words = 0
             elif said >= MIN_LINE_WORDS:
@@ -190,10 +190,10 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
 
 def _form(line: str, unlike: str) -> str:
     """Return what is equal for lines that differ in form only; one that says nothing is unlike any."""
-    return fold_form(line) if _said(line) >= MIN_LINE_WORDS else unlike
+    return fold_form(line) if _letter_count(line) >= MIN_LINE_WORDS else unlike
 
 
-def _said(line: str) -> int:
+def _letter_count(line: str) -> int:
     return sum(map(str.isalnum, line))
 
 

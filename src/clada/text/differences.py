@@ -135,21 +135,21 @@ def visible(line: str, other: str) -> str:
         _BLANK_SIGNS.get(character, character) if index not in body or index in differing else character
         for index, character in enumerate(line[begin : begin + WIDTH], begin)
     )
-    return _cut(part, begin, len(line)) or "(a blank line)"
+    return _cut_line(part, begin, len(line)) or "(a blank line)"
 
 
 def brief(line: str, other: str = "") -> str:
     """Return a line to be quoted in a sentence, cut around where it differs from the other."""
     line, other = line.strip(), other.strip()
     begin = max(0, min(common_start(line, other) - BRIEF_WIDTH // 2, len(line) - BRIEF_WIDTH))
-    return _cut(line[begin : begin + BRIEF_WIDTH], begin, len(line))
+    return _cut_line(line[begin : begin + BRIEF_WIDTH], begin, len(line))
 
 
-def _cut(part: str, begin: int, length: int) -> str:
+def _cut_line(part: str, begin: int, length: int) -> str:
     """Return a part of a line of this length, escaped, with dots for what is cut off."""
     return ("…" if begin else "") + escape_controls(part) + ("…" if begin + len(part) < length else "")
 
 
 def listed(line: str) -> str:
     """Return a line for a numbered listing."""
-    return _cut(line[: 2 * WIDTH], 0, len(line))
+    return _cut_line(line[: 2 * WIDTH], 0, len(line))

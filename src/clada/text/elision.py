@@ -190,7 +190,7 @@ def is_elision(line: str, opening: str = _OPENING) -> bool:
         body = re.search(_IN_EMPTY_BODY, line[-LONGEST:])
         inside = _comment(body.group(1), opening) if body else None
         if inside is not None:
-            return bool(_said(inside)) and _comment_stands_for_code(inside)
+            return bool(_words_of(inside)) and _comment_stands_for_code(inside)
     return len(line) <= LONGEST and _text_stands_for_code(line)
 
 
@@ -203,7 +203,11 @@ def _comment(line: str, opening: str) -> str | None:
 def _comment_stands_for_code(text: str) -> bool:
     if len(text) > LONGEST:
         return False
-    said, leading, trailing = _said(text), bool(re.match(_LEADING, text)), bool(re.search(_TRAILING, text))
+    said, leading, trailing = (
+        _words_of(text),
+        bool(re.match(_LEADING, text)),
+        bool(re.search(_TRAILING, text)),
+    )
     if not said:
         return leading and not text.strip(f"{_DECORATION}.…⋮⋯()[]{{}}<>")
     if re.search(_NOT_SAID, text):
@@ -222,7 +226,7 @@ def _text_stands_for_code(line: str) -> bool:
     inside = text[1:-1].strip() if is_wrapped else text
     if re.search(r"[=\"'`;{}\[\]<>]|\w\(|,\s*(?:\.\.\.|…|$)", inside):
         return False
-    said = _said(inside)
+    said = _words_of(inside)
     if said.startswith("showing lines ") or (is_wrapped and " " in said):
         return _is_remark(said) or (
             re.fullmatch(_BARE, inside) is not None and re.search(_WORD, said) is not None
@@ -235,7 +239,7 @@ def _text_stands_for_code(line: str) -> bool:
     return _names_code(said) and _is_remark(said)
 
 
-def _said(text: str) -> str:
+def _words_of(text: str) -> str:
     """Return the words of a text, without punctuation."""
     return " ".join(re.findall(r"\w+", text.lower().replace("'", "").replace("\u2019", "")))
 

@@ -35,14 +35,14 @@ def escape_controls(text: str) -> str:
     """Return the text with every character escaped that could forge or disturb a line; a tab stays."""
     if text.isprintable() or text.replace("\t", " ").isprintable():
         return text
-    return _escaped(text, _ESCAPES)
+    return _escape(text, _ESCAPES)
 
 
 def escape_lines(text: str) -> str:
     """Return a text of several lines with the same characters escaped; its line feeds stay, too."""
     if text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
-    return _escaped(text, _LINE_ESCAPES)
+    return _escape(text, _LINE_ESCAPES)
 
 
 def first_few(names: Sequence[str], most: int = 3) -> str:
@@ -51,7 +51,7 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
-def _escaped(text: str, escapes: dict[int, str]) -> str:
+def _escape(text: str, escapes: dict[int, str]) -> str:
     if not escapes:
         _fill_tables()
     escaped = text.translate(escapes)

@@ -166,7 +166,7 @@ class Locator:
                 places = self._near(hunk, old, places)
             if len(places) > 1:
                 hint = ANCHORS if again is not None else ""
-                hint = f"they match but for {_listed(_forgiven(tier))}" if tier is not T0 else hint
+                hint = f"they match but for {_join_words(_forgives(tier))}" if tier is not T0 else hint
                 return Missing([start for start, _ in places], hint=hint)
             if places:
                 return self._found(hunk, tier, places[0], old, new)
@@ -241,7 +241,7 @@ class Locator:
                     return Missing(hint=self._cannot_shift(start, line))
                 shifted.append(moved + LF)
             splices.append(Splice(starts[first], starts[last], b"".join(shifted)))
-        return Found(start, end, tuple(splices), _forgiven(tier))
+        return Found(start, end, tuple(splices), _forgives(tier))
 
     def _cannot_shift(self, start: int, line: bytes) -> str:
         return (
@@ -300,16 +300,16 @@ def _most(hunk: Wanted) -> int:
     return MOST_STARTS if len(hunk.anchors) == 1 else 1
 
 
-def _forgiven(tier: Tier) -> tuple[str, ...]:
+def _forgives(tier: Tier) -> tuple[str, ...]:
     return (*([EDGES] if tier.without_edges else []), *([tier.forgives] if tier.forgives else []))
 
 
 def matched_but_for(forgiven: Sequence[str]) -> str:
     """Say in a clause what was forgiven."""
-    return f"matched but for {_listed(forgiven)}"
+    return f"matched but for {_join_words(forgiven)}"
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     *others, last = dict.fromkeys(words)
     return f"{', '.join(others)} and {last}" if others else last
 

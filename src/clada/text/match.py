@@ -119,7 +119,7 @@ class Text:
 
         If that changes nothing, it is this very text.
         """
-        edited = self._joined(found, self._replacements(found, to_lf(replacement)))
+        edited = self._join(found, self._replacements(found, to_lf(replacement)))
         return self if edited.data == self.data else edited
 
     def spliced(self, spans: Sequence[tuple[int, int]], texts: Sequence[bytes]) -> Text:
@@ -136,9 +136,9 @@ class Text:
             texts = [text.replace(LF, ending) for text, ending in zip(texts, endings, strict=True)]
         elif self.ending != LF:
             texts = [text.replace(LF, self.ending) for text in texts]
-        return self._joined(found, texts)
+        return self._join(found, texts)
 
-    def _joined(self, found: Matches, replacements: Sequence[bytes]) -> Text:
+    def _join(self, found: Matches, replacements: Sequence[bytes]) -> Text:
         """Return the text with each match replaced by its own text."""
         if not found.starts:
             return self
@@ -218,13 +218,13 @@ def _converted_back(data: bytes, found: Matches) -> Matches:
     converted = []
     position = passed = 0  # the same place in the data and in the copy
     for offset in offsets:
-        position, passed = _advanced(data, position, offset - passed), offset
+        position, passed = _advance(data, position, offset - passed), offset
         converted.append(position)
     unfinished = None if found.unfinished is None else converted.pop()
     return Matches(converted[::2], converted[1::2], found.count, unfinished)
 
 
-def _advanced(data: bytes, position: int, length: int) -> int:
+def _advance(data: bytes, position: int, length: int) -> int:
     """Return the position `length` bytes further, where each CRLF counts as one byte."""
     end = position + length
     pairs = data.count(CRLF, position, end)

@@ -82,12 +82,12 @@ def most_similar(data: bytes, wanted: WantedLines) -> list[NearPlace]:
     if not pieces:
         return []
     compared: set[tuple[int, int, int]] = set()
-    places = list(_compared(data, wanted, _hits(data, pieces, SCANS), compared))
+    places = list(_compare_groups(data, wanted, _hits(data, pieces, SCANS), compared))
     if not any(place.similarity >= GOOD_SIMILARITY for place in places) and len(data) <= SMALL:
-        places += _compared(data, wanted, [_hits_by_words(data, wanted)], compared)
+        places += _compare_groups(data, wanted, [_hits_by_words(data, wanted)], compared)
     if not any(place.worth_naming for place in places):
         lowered = [(w, piece.lower()) for w, piece in pieces]
-        places += _compared(data, wanted, _hits(data.lower(), lowered, SCANS_IGNORING_CASE), compared)
+        places += _compare_groups(data, wanted, _hits(data.lower(), lowered, SCANS_IGNORING_CASE), compared)
     named = [place for place in places if place.worth_naming]
     named.sort(key=lambda place: (-place.similarity, place.offset))
     return [place for place in named if place.similarity >= named[0].similarity - AS_GOOD]
@@ -100,7 +100,7 @@ def compare_in_full(data: bytes, wanted: WantedLines, place: NearPlace) -> NearP
     return _compare(data, wanted, place.hit, reach=len(wanted.lines))
 
 
-def _compared(
+def _compare_groups(
     data: bytes, wanted: WantedLines, groups: Iterable[Iterable[Hit]], compared: set[tuple[int, int, int]]
 ) -> Iterator[NearPlace]:
     """Yield the places around the hits, up to a group of hits with one that needs no competitor.

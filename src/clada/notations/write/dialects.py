@@ -26,7 +26,7 @@ class Sr:
         """Return a document of these changes and commands."""
         parts = [block for change in changes if change.new is not None for block in _sr_blocks(change)]
         removed = [f"rm -- {quote_word(change.path)}" for change in changes if change.new is None]
-        parts += [_fenced("bash", f"{text}\n") for text in ("\n".join(removed), *commands) if text]
+        parts += [_fence("bash", f"{text}\n") for text in ("\n".join(removed), *commands) if text]
         return "\n".join(parts)
 
 
@@ -48,10 +48,10 @@ def _sr_block(path: str, old: str, new: str) -> str:
     if size is None:
         raise CannotSayError
     block = f"{'<' * size} SEARCH\n{texts[0]}{'=' * size}\n{texts[1]}{'>' * size} REPLACE\n"
-    return f"{path if path.isascii() and ' ' not in path else f'`{path}`'}\n{_fenced('', block)}"
+    return f"{path if path.isascii() and ' ' not in path else f'`{path}`'}\n{_fence('', block)}"
 
 
-def _fenced(info: str, text: str) -> str:
+def _fence(info: str, text: str) -> str:
     """Return a text in a fence that is longer than any in it."""
     ticks = "`" * max([3, *(len(found) + 1 for found in _TICKS.findall(text))])
     return f"{ticks}{info}\n{text}{ticks}\n"
@@ -74,7 +74,7 @@ def _v4a_section(change: FileChange) -> Iterator[str]:
         return
     if change.old is None:
         yield f"*** Add File: {change.path}\n"
-        yield from _signed("+", change.new)
+        yield from _with_sign("+", change.new)
         return
     # One section for each place, because each is searched for in the result of the section before.
     for old, new in replacements(change.old, change.new, least=3, whole_lines=True):
@@ -88,13 +88,13 @@ def _v4a_hunk(old: list[str], new: list[str]) -> Iterator[str]:
     start = next((at for at in range(least) if old[at] != new[at]), least)
     rest = least - start
     end = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
-    yield from _signed(" ", "".join(old[:start]))
-    yield from _signed("-", "".join(old[start : len(old) - end]))
-    yield from _signed("+", "".join(new[start : len(new) - end]))
-    yield from _signed(" ", "".join(old[len(old) - end :]))
+    yield from _with_sign(" ", "".join(old[:start]))
+    yield from _with_sign("-", "".join(old[start : len(old) - end]))
+    yield from _with_sign("+", "".join(new[start : len(new) - end]))
+    yield from _with_sign(" ", "".join(old[len(old) - end :]))
 
 
-def _signed(sign: str, text: str) -> Iterator[str]:
+def _with_sign(sign: str, text: str) -> Iterator[str]:
     for line in lines_of(text):
         yield sign + (line if line.endswith("\n") else f"{line}\n")
 

@@ -227,7 +227,7 @@ class Directories:
         Of a long path, the handles at 1, 2, 4, 8 … levels from its end are kept. So a caller that goes back
         up, level by level, finds one nearby, and the work does not grow with the square of the depth.
         """
-        known = self._nearest_kept(parts) if self._kept else 0
+        known = self._nearest_open(parts) if self._kept else 0
         handle, is_far = self._kept[parts[:known]][0] if known else self._root, len(parts) - known > FAR
         way: dict[int, int] = {}
         try:
@@ -252,7 +252,7 @@ class Directories:
             raise
         return way
 
-    def _nearest_kept(self, parts: Parts) -> int:
+    def _nearest_open(self, parts: Parts) -> int:
         """Return the depth of the nearest directory above whose handle is kept, and still in place."""
         nearest = parts[:-1] if parts[:-1] in self._kept else ()
         if not nearest and len(parts) > FAR:

@@ -347,7 +347,7 @@ class BranchCommits:
             with index_copy(self._repository, own.git) as users:
                 now = draft.different if own.is_current else staged(users.git, draft.old.commit)
                 committed = indexed(own.git, taken)
-                replaced = taken - _still_staged(draft.different, now, committed)
+                replaced = taken - _find_still_staged(draft.different, now, committed)
                 _replace_entries(users.git, committed, replaced, len(made.tree))
                 self._move(users, lock, draft, made)
                 self._note_staged_in_part(draft.different, committed, replaced)
@@ -407,7 +407,7 @@ class BranchCommits:
         return commit_message(kind, timestamp(), subject, body, trailers)
 
 
-def _still_staged(
+def _find_still_staged(
     before: Mapping[str, Staged], now: Mapping[str, Staged], committed: Mapping[str, Indexed]
 ) -> set[str]:
     """Return the staged files that stay staged, because that undoes nothing.

@@ -285,7 +285,7 @@ def exclude(repository: Repository, paths: Sequence[str]) -> tuple[list[str], li
 
 
 def _add(repository: Repository, paths: Sequence[str]) -> list[str]:
-    lines = [f"/{_escaped(path)}" for path in paths]
+    lines = [f"/{_escape(path)}" for path in paths]
     place = os.path.join(repository.common_dir, "info", "exclude")
     try:
         with open(place, encoding="utf-8", errors="surrogateescape", opener=_no_link) as file:
@@ -320,5 +320,5 @@ def _real(path: str) -> str:
     return os.path.join(os.path.realpath(directory), name)
 
 
-def _escaped(path: str) -> str:
+def _escape(path: str) -> str:
     return "".join(f"\\{char}" if char in SPECIAL else char for char in path)

@@ -57,11 +57,11 @@ def _check_tip(git: Git, head: str, hashes: Collection[str]) -> tuple[str, tuple
     for commit, parents, subject in rows:
         if commit not in hashes:
             what = f'commit {commit[:SHORT]} ("{subject}") is not of these runs, and is above one that is'
-            raise _refused(what, "name all runs since then, or use git rebase --interactive")
+            raise _squash_error(what, "name all runs since then, or use git rebase --interactive")
         if " " in parents:
-            raise _refused(f"commit {commit[:SHORT]} is a merge", "use git rebase --interactive")
+            raise _squash_error(f"commit {commit[:SHORT]} is a merge", "use git rebase --interactive")
     if not rows:
-        raise _refused("there is no commit", "git log")
+        raise _squash_error("there is no commit", "git log")
     return rows[-1][0], tuple(rows[-1][1].split())
 
 
@@ -69,10 +69,10 @@ def _refuse_pushed(git: Git, oldest: str) -> None:
     """Refuse if a remote branch has the oldest commit: it then has to stay."""
     words = ("for-each-ref", f"--contains={oldest}", "--format=%(refname:short)", "--count=1", "refs/remotes")
     if name := git.check_output(*words).decode(errors="replace").strip():
-        raise _refused(
+        raise _squash_error(
             f"commit {oldest[:SHORT]} was pushed: {name} has it", "git log --oneline @{upstream}.."
         )
 
 
-def _refused(message: str, hint: str) -> CladaError:
+def _squash_error(message: str, hint: str) -> CladaError:
     return CladaError("git_operation_failed", message, hint)

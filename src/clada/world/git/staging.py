@@ -77,7 +77,9 @@ def staged(git: Git, commit: str) -> dict[str, Staged]:
         names = ", ".join(escape_controls(path) for path in dict.fromkeys(unmerged))
         message = f"there are unmerged files: {names}"
         raise CladaError("git_operation_failed", message, "resolve them and git add them")
-    for path in _announced(git, [path for path, each in found.items() if each.indexed.name in EMPTY_BLOBS]):
+    for path in _intended_to_add(
+        git, [path for path, each in found.items() if each.indexed.name in EMPTY_BLOBS]
+    ):
         found[path] = found[path].replace(announced=True)
     return found
 
@@ -119,7 +121,7 @@ def reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
     return Reversal(entries, changed, gone)
 
 
-def _announced(git: Git, paths: Sequence[str]) -> list[str]:
+def _intended_to_add(git: Git, paths: Sequence[str]) -> list[str]:
     """Return which of these are only announced: by their flags, which git shows for debugging."""
     if not paths:
         return []

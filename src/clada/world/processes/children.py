@@ -264,13 +264,13 @@ def end_children(reap: Callable[[], bool]) -> None:
     if not reap():
         return
     send_signal(descendants(me), SIGTERM)
-    if _all_gone(reap, GRACE):
+    if _wait_until_gone(reap, GRACE):
         return
     deadline = time.monotonic() + GIVE_UP_AFTER
     while reap() and time.monotonic() < deadline:
         _stop_all(me)
         send_signal(descendants(me), SIGKILL)
-        _all_gone(reap, _STEP)
+        _wait_until_gone(reap, _STEP)
 
 
 def end_tree(pid: int) -> None:
@@ -288,7 +288,7 @@ def _stop_all(pid: int) -> None:
         stopped |= fresh
 
 
-def _all_gone(reap: Callable[[], bool], seconds: float) -> bool:
+def _wait_until_gone(reap: Callable[[], bool], seconds: float) -> bool:
     """Wait up to this long until no child is left; return whether that is so."""
     deadline = time.monotonic() + seconds
     pause = _STEP / 8

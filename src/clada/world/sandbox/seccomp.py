@@ -57,7 +57,7 @@ def _mode(argument: int) -> tuple[Condition, ...]:
     return (Condition(argument, ANY_OF, (_SET_ID,)),)
 
 
-def _created(flags: int) -> tuple[Condition, ...]:
+def _creation_rules(flags: int) -> tuple[Condition, ...]:
     return (Condition(flags, ANY_OF, (_CREATES,)), *_mode(flags + 1))
 
 
@@ -91,8 +91,8 @@ REFUSALS = (
     ),
     CallRule("chmod fchmod mkdir mknod creat", _NO_SET_ID, _mode(1)),
     CallRule("fchmodat fchmodat2 mkdirat mknodat", _NO_SET_ID, _mode(2)),
-    CallRule("open", _NO_SET_ID, _created(1)),
-    CallRule("openat", _NO_SET_ID, _created(2)),
+    CallRule("open", _NO_SET_ID, _creation_rules(1)),
+    CallRule("openat", _NO_SET_ID, _creation_rules(2)),
     CallRule("socketpair", "families that no usual program needs", (Condition(0, OTHER_THAN, (_UNIX,)),)),
     CallRule(
         "socket", "netlink, but for the list of network interfaces",
@@ -173,14 +173,14 @@ def filter_program(*, network: bool, shared: bool, refused: tuple[str, ...] = ()
     """
     wanted = (network, shared, refused)
     if wanted not in _made:
-        _made[wanted] = _compiled(network=network, shared=shared, refused=refused)
+        _made[wanted] = _compile(network=network, shared=shared, refused=refused)
     return _made[wanted]
 
 
 _made: dict[tuple[bool, bool, tuple[str, ...]], bytes] = {}  # functools.cache would cost start-up
 
 
-def _compiled(*, network: bool, shared: bool, refused: tuple[str, ...]) -> bytes:
+def _compile(*, network: bool, shared: bool, refused: tuple[str, ...]) -> bytes:
     architecture, numbers = _MACHINES[os.uname().machine]
     families = (
         _NETLINK,

@@ -65,7 +65,7 @@ def scan(workspace: str, before: Tree | None = None, changed: Modes | None = Non
         if left <= 0:
             break
         left -= len(directory.entries)
-        nested.update(_nested(directory))
+        nested.update(_nested_repositories(directory))
         names = frozenset(entry.name for entry in directory.entries if entry.is_file(follow_symlinks=False))
         files[directory.path] = names
         if before:
@@ -74,7 +74,7 @@ def scan(workspace: str, before: Tree | None = None, changed: Modes | None = Non
             powers.update(_powers(directory, filter(_is_runnable(directory.handle), names)))
     links = before.submodules if before else tuple(_submodules(workspace))
     nested.update(path for path in links if f"{path}/.git" not in nested and _is_folder_of(workspace, path))
-    made = _made(before.powers, powers, changed or ()) if before else {}
+    made = _gained_powers(before.powers, powers, changed or ()) if before else {}
     privileged = frozenset(path for path, power in made.items() if power == _PRIVILEGED)
     programs = frozenset(made) - privileged
     return Tree(frozenset(nested), files, powers, programs, privileged, links, left > 0)
@@ -84,7 +84,7 @@ def _skip_unreadable(_path: str, _error: OSError) -> None:
     """Skip a directory that this user cannot read: commands cannot either."""
 
 
-def _nested(directory: Directory) -> list[str]:
+def _nested_repositories(directory: Directory) -> list[str]:
     """Return the repositories and approvals in a directory, and keep the walk out of them."""
     names = {entry.name for entry in directory.entries}
     if directory.path and names >= _BARE:
@@ -118,7 +118,7 @@ def _power(mode: int) -> int:
     return _PRIVILEGED if mode & _SET_ID else _PROGRAM
 
 
-def _made(before: Mapping[str, int], now: Mapping[str, int], changed: Modes) -> dict[str, int]:
+def _gained_powers(before: Mapping[str, int], now: Mapping[str, int], changed: Modes) -> dict[str, int]:
     """Return what has more power than it had."""
     made = {path: power for path, power in now.items() if power > before.get(path, _PLAIN)}
     return made | {path: _power(new) for path, old, new in changed if _power(new) > _power(old)}

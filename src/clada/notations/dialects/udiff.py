@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 
 from clada.errors import shortened
+from clada.notations.dialects.udiff_files import FileDiff, names_in
 from clada.notations.markdown import (
     OPENING_TAG,
     LinePattern,
@@ -28,7 +29,6 @@ from clada.notations.markdown import (
 )
 from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.udiff_files import FileDiff, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class _Diff:
         if file and self.extent.fenced and file.has_names:
             file.begin_hunk(None, at)  # one without a header
             return self._take_body(file, line, at, end)
-        if not file and (self.mail is not None or (self.extent.fenced and self._named(line, at))):
+        if not file and (self.mail is not None or (self.extent.fenced and self._begin_named_file(line, at))):
             return end  # the text of a mail; or the first line in a fence that has a name
         return end if self.extent.fenced or not line.strip() else None
 
@@ -308,7 +308,7 @@ class _Diff:
         new = new.removeprefix(self.extent.indent.decode())
         return file.expects_names and (not new.startswith("+++ ") or file.is_called(line[4:], new[4:]))
 
-    def _named(self, line: str, at: int) -> bool:
+    def _begin_named_file(self, line: str, at: int) -> bool:
         """Begin a file that is named by the fence around it, or above that; return whether it is."""
         if not line.strip():
             return True
@@ -352,7 +352,7 @@ class _Diff:
             yield reading.refused(kind, file.at, span, wrong, path=path)
             return
         if names.copied:
-            command = f"cp {_quoted(names.copied)} {_quoted(path)}"
+            command = f"cp {_quote_path(names.copied)} {_quote_path(path)}"
             yield reading.make("run", file.at, span, command=command)
         if kind == "write":
             yield reading.make(
@@ -360,7 +360,7 @@ class _Diff:
                 placeholder=is_placeholder(path),
             )  # fmt: skip
             if file.executable:
-                yield reading.make("run", file.at, span, command=f"chmod +x {_quoted(path)}")
+                yield reading.make("run", file.at, span, command=f"chmod +x {_quote_path(path)}")
         elif kind == "remove":
             yield reading.make(kind, file.at, span, path=path, content=file.old_content(), file_only=True)
         else:
@@ -381,7 +381,7 @@ class _Diff:
             )  # fmt: skip
 
 
-def _quoted(path: str) -> str:
+def _quote_path(path: str) -> str:
     """Return a path as a word of a command."""
     plain = path and all(char.isalnum() or char in "._/-+@" for char in path) and not path.startswith("-")
     if plain:

@@ -116,7 +116,7 @@ class Blocks:
         self, span: Span, path: str | None, old: str, new: str, near: int | None
     ) -> Operation | Invalid:
         """Return the operation of a block that is split at one of its dividers."""
-        misplaced = _misplaced(old, new)
+        misplaced = _misplaced_line(old, new)
         if misplaced:
             fields = {} if path is None else {"path": path}
             return self.reading.refused("edit", span[0], span, MISPLACED.format(misplaced), **fields)
@@ -299,7 +299,7 @@ def _path_in_a_fence(above: Iterable[bytes]) -> str | None:
     return path_in(lines[2].decode())
 
 
-def _misplaced(old: str, new: str) -> str | None:
+def _misplaced_line(old: str, new: str) -> str | None:
     """Return the first line of Roo's extras in a replacement, unless the search text has the same line."""
     own = {line.strip() for line in old.split("\n")}
     lines = (found.group().strip() for found in _MISPLACED.finditer(new))

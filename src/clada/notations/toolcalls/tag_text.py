@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from clada.model import Invalid
-from clada.notations import sr
+from clada.notations.dialects import sr
 from clada.notations.markdown import MARKDOWN, fence_line
 from clada.notations.reading import Reading, UnreadableError
 from clada.text.elision import elided_content, find_elision

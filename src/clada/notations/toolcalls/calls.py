@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import re
 
-from clada.notations.conversations import Log, read_records
 from clada.notations.markdown import only_fence
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
-from clada.notations.tools import EDITOR_COMMANDS, TOOLS
+from clada.notations.toolcalls.conversations import Log, read_records
+from clada.notations.toolcalls.tools import EDITOR_COMMANDS, TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from clada.notations.json import SCAN_ERRORS, PlacedObject, ValueReader, scan_st
 from clada.notations.markdown import line_end
 from clada.notations.path_text import relative
 from clada.notations.structured import MalformedError
-from clada.notations.tools import (
+from clada.notations.toolcalls.tools import (
     ARGUMENTS,
     EDITOR_COMMANDS,
     KNOWN,
@@ -273,7 +273,7 @@ class Log:
         """Return what a call asks for. Its span begins where the one before it ended."""
         wrong = ""
         if isinstance(arguments, str):
-            arguments, wrong = _decoded(name, arguments)
+            arguments, wrong = _decode_arguments(name, arguments)
         span = self._last, self._end
         self._call = Call(name, arguments, at, span, self._base, self._roots, wrong)
         asked = self._tools.operations(self._call)
@@ -396,7 +396,7 @@ def _bare(value: Mapping[str, Any]) -> tuple[str, Any] | None:
     return ("edit_file", value) if "path" in value and isinstance(value.get("edits"), list) else None
 
 
-def _decoded(name: str, text: str) -> tuple[Any, str]:
+def _decode_arguments(name: str, text: str) -> tuple[Any, str]:
     """Return the arguments that came as a text, and what is wrong with it; a patch is one as it is."""
     if plain_name(name) in ("apply_patch", "patch") and not text.lstrip().startswith("{"):
         return {"input": text}, ""
@@ -451,20 +451,20 @@ def without_abandoned(records: Sequence[Record]) -> tuple[list[Record], int]:
     firsts: dict[str, str] = {}  # of each record, the first one of its session
     leaves: dict[str, str] = {}  # of each session, by its first record, the last message
     for _, _, value in records:
-        for own, parent in _linked(value):
+        for own, parent in _links(value):
             parents[own], firsts[own] = parent, firsts.get(parent, own)
             if value.get("type") in _MESSAGES:
                 leaves[firsts[own]] = own
     kept = {own for leaf in leaves.values() for own in _ancestors(leaf, parents)}
     going_on = {
-        identity for _, _, value in records for own, _ in _linked(value)
+        identity for _, _, value in records for own, _ in _links(value)
         if own in kept and (identity := _message(value).get("id"))
     }  # fmt: skip
     left = [record for record in records if not _is_abandoned(record[2], kept, going_on)]
     return left, len(records) - len(left)
 
 
-def _linked(value: Any) -> list[tuple[str, str]]:
+def _links(value: Any) -> list[tuple[str, str]]:
     """Return what a record is called, with the one that it follows; nothing of one that is not linked."""
     if not isinstance(value, dict) or value.get("isSidechain") is True:  # which another agent wrote
         return []
@@ -491,7 +491,7 @@ def _message(value: Any) -> dict[str, Any]:
 def _is_abandoned(value: Any, kept: set[str], going_on: set[Any]) -> bool:
     """Whether a record is a message of the assistant on a branch that does not count."""
     message = _message(value)
-    linked = _linked(value)
+    linked = _links(value)
     if not linked or message.get("role") != "assistant":
         return False
     return linked[0][0] not in kept and message.get("id") not in going_on

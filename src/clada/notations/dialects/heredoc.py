@@ -18,11 +18,11 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
+from clada.notations.dialects.whole_names import SHELLS
 from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import UnreadableError
-from clada.notations.tools import Call, RefusedCallError, Tools
-from clada.notations.whole_names import SHELLS
+from clada.notations.toolcalls.tools import Call, RefusedCallError, Tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Commands:
         for command in before:
             yield from self._command(command.strip())
         if form:
-            yield from self._patched(form) if form.re is _PATCH else [self._write(form)]
+            yield from self._patch_operations(form) if form.re is _PATCH else [self._write(form)]
             return
         other = _ANY_MARK.search(last)  # of another program: what it reads belongs to it
         body = self._body(other) if other else None
@@ -199,7 +199,7 @@ class _Commands:
             "write", span[0], span, path=path, content=content, append=append, placeholder=placeholder
         )
 
-    def _patched(self, form: Match[str]) -> list[Operation | Invalid]:
+    def _patch_operations(self, form: Match[str]) -> list[Operation | Invalid]:
         """Return what a patch in a here-document asks for."""
         text = "".join(f"{line}\n" for line in self._body(form))
         span = self.span

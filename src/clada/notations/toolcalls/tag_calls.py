@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 
 from clada.model import Invalid
-from clada.notations import tag_text
 from clada.notations.json import ValueReader
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
-from clada.notations.tag_text import BlockOptions, search_blocks
-from clada.notations.tools import (
+from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
+from clada.notations.toolcalls.tools import (
     ARGUMENTS,
     KNOWN,
     Call,
@@ -150,7 +150,7 @@ class CallsInTags:
             name, (arguments, end) = function.group(1).decode(), self._function(opened, function.end())
         else:
             value, end, wrong = self._json(opened, found.end(), b"tool_call")
-            name, arguments, wrong = _named(value, wrong)
+            name, arguments, wrong = _name_and_arguments(value, wrong)
         if wrapped:
             close = self._find(opened, end, b"tool_call")
             if data[end:close].strip():
@@ -199,13 +199,13 @@ class CallsInTags:
             close = self._find(opened, found.end(), name)
             end = close + len(name) + 3
             path = (found.group(2) or found.group(3) or b"").decode().strip()
-            items += self._used(name.decode(), path, (found.end(), close), (opened, end))
+            items += self._gptme_operations(name.decode(), path, (found.end(), close), (opened, end))
         close = self._find(at, end, b"tool-use")
         if data[end:close].strip():
             raise UnreadableError(end, "a tool cannot be read here, before </tool-use>")
         return close + len(b"</tool-use>")
 
-    def _used(self, name: str, path: str, inside: Span, span: Span) -> Items:
+    def _gptme_operations(self, name: str, path: str, inside: Span, span: Span) -> Items:
         """Return what one of gptme's tools does with the text in it."""
         reading, at = self.reading, span[0]
         if name == "shell":
@@ -235,7 +235,7 @@ class CallsInTags:
         ]  # fmt: skip
 
 
-def _named(value: Any, wrong: str) -> tuple[str, Any, str]:
+def _name_and_arguments(value: Any, wrong: str) -> tuple[str, Any, str]:
     """Return the tool and the arguments of a call in JSON, and what is wrong with it."""
     value = value if isinstance(value, dict) else {}
     name = value.get("name", value.get("tool"))

@@ -17,11 +17,11 @@ import re
 from shlex import join
 
 from clada.errors import shortened
-from clada.notations import tag_text
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.tools import Ignored, RefusedCallError, decode_json
+from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.tools import Ignored, RefusedCallError, decode_json
 from clada.operations.edit import Hunk
 from clada.values import Value
 
@@ -196,7 +196,7 @@ class _Block:
             self._check(way, keys)
             made: Operation | Invalid = getattr(self, f"_{way}")()
         except RefusedCallError as refused:
-            return self._refused(way, refused)
+            return self._invalid(way, refused)
         return made
 
     def _check(self, way: str, keys: str) -> None:
@@ -210,7 +210,7 @@ class _Block:
             if key not in self.members or (key.endswith("path") and not self._text(key)):
                 raise RefusedCallError(f"Missing required field '{key}'", key)
 
-    def _refused(self, way: str, refused: RefusedCallError) -> Invalid:
+    def _invalid(self, way: str, refused: RefusedCallError) -> Invalid:
         name = OPERATIONS.get(way, "edit")
         key = "command" if name == "run" else "path"
         text = self._text("code" if name == "run" else "path")
@@ -222,7 +222,7 @@ class _Block:
     def _make(self, operation: str, **fields: object) -> Operation | Invalid:
         return self.reading.make(operation, self.at, self._span, **fields)
 
-    def _checked(self, key: str, known: str = "") -> str:
+    def _check_text(self, key: str, known: str = "") -> str:
         """Return a text that a file is to have."""
         text = self._text(key)
         complaint = tag_text.elision(text, known)
@@ -241,15 +241,15 @@ class _Block:
         path = self._text("path")
         return self._make("edit", path=path, hunks=(hunk,), placeholder=is_placeholder(path), **how)
 
-    def _searched(self, key: str) -> str:
+    def _search_text(self, key: str) -> str:
         text = self._text(key)
         if not text:
             raise RefusedCallError("Empty search text not allowed", key)
         return text
 
     def _replace(self, count: int | str = 1) -> Operation | Invalid:
-        old = self._searched("old_text")
-        return self._edit(Hunk(old, self._checked("new_text", old)), count=count)
+        old = self._search_text("old_text")
+        return self._edit(Hunk(old, self._check_text("new_text", old)), count=count)
 
     def _replace_all(self) -> Operation | Invalid:
         count = self._text("count").strip()
@@ -261,8 +261,8 @@ class _Block:
         return self._replace(number)
 
     def _range(self) -> Operation | Invalid:
-        start, end = self._searched("old_text_beginning"), self._searched("old_text_end")
-        return self._edit(Hunk(start, self._checked("new_text"), end, end_once=True))
+        start, end = self._search_text("old_text_beginning"), self._search_text("old_text_end")
+        return self._edit(Hunk(start, self._check_text("new_text"), end, end_once=True))
 
     def _lines(self) -> Operation | Invalid:
         """Replace lines by their numbers: nothing shows that they are the ones that were meant."""
@@ -272,7 +272,7 @@ class _Block:
         first, last = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (1, 0)
         if last < first:
             raise RefusedCallError("Invalid value for 'lines': must be a number, or two like 23-43", "lines")
-        content = self._checked("new_content") or "\n"
+        content = self._check_text("new_content") or "\n"
         return self._edit(Hunk("", content, after_line=first - 1, through_line=last))
 
     def _move(self) -> Operation | Invalid:

@@ -12,7 +12,7 @@ from shlex import join
 
 from clada.errors import shortened
 from clada.model import Invalid, NotApplied, Operation
-from clada.notations import v4a
+from clada.notations.dialects import v4a
 from clada.notations.json import strict_value
 from clada.notations.path_text import is_placeholder, relative
 from clada.notations.reading import Reading, UnreadableError
@@ -139,11 +139,11 @@ class Tools:
         if way is None:
             return None
         try:
-            return self._made(call, way)
+            return self._make_operations(call, way)
         except RefusedCallError as refused:
-            return [self._refused(call, way, refused)]
+            return [self._invalid(call, way, refused)]
 
-    def _made(self, call: Call, way: str) -> Items:
+    def _make_operations(self, call: Call, way: str) -> Items:
         if call.wrong:
             raise RefusedCallError(call.wrong)
         if not isinstance(call.arguments, dict):
@@ -169,7 +169,7 @@ class Tools:
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         return self.way(plain_name(call.name), arguments) == "edits"
 
-    def _refused(self, call: Call, way: str, refused: RefusedCallError) -> Invalid:
+    def _invalid(self, call: Call, way: str, refused: RefusedCallError) -> Invalid:
         name = way if way in ("write", "move", "remove", "run") else "edit"
         fields: dict[str, str] = {}
         for field in ("path", "command"):
@@ -325,7 +325,7 @@ class Tools:
         if not items:
             raise RefusedCallError("this is not a patch: it has no *** Begin Patch")
         there = call.replace(base=directory) if directory else call
-        return [self._moved(there, item) for item in items]
+        return [self._as_part_of(there, item) for item in items]
 
     def _described(self, call: Call, arguments: Arguments) -> Items:
         """Return what an apply_patch_call does to a file: its diff is a patch without markers."""
@@ -342,7 +342,7 @@ class Tools:
         head = f"*** Begin Patch\n*** {DESCRIBED[kind]} File: {path}\n"
         return self.patched(call, f"{head}{diff}\n*** End Patch\n", "")
 
-    def _moved(self, call: Call, item: Operation | Invalid) -> Operation | Invalid:
+    def _as_part_of(self, call: Call, item: Operation | Invalid) -> Operation | Invalid:
         """Return an operation of a patch as one of the call that the patch is in."""
         line = self.reading.lines.line(call.at)
         place: dict[str, Any] = {"line": line, "span": call.span}

@@ -21,13 +21,13 @@ import re
 from shlex import join
 
 from clada.errors import shortened
-from clada.notations import tag_text
 from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.tag_calls import never_closed
-from clada.notations.tag_text import BlockOptions, search_blocks
-from clada.notations.tools import RefusedCallError
+from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.tag_calls import never_closed
+from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
+from clada.notations.toolcalls.tools import RefusedCallError
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False

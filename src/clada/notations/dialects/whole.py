@@ -22,7 +22,19 @@ import re
 from clada.errors import Problem, shortened
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Operation, dialect_of
 from clada.notations import csl
-from clada.notations.heredoc import shell_fence
+from clada.notations.dialects.heredoc import shell_fence
+from clada.notations.dialects.whole_names import (
+    OUTPUTS,
+    SHELLS,
+    FenceName,
+    contradicts,
+    different,
+    from_outside,
+    in_sentence,
+    names_of_one,
+    tagged_file,
+    with_first_line,
+)
 from clada.notations.markdown import (
     FENCE,
     LONGEST_LINE,
@@ -39,18 +51,6 @@ from clada.notations.markdown import (
 )
 from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, path_in
 from clada.notations.reading import UnreadableError
-from clada.notations.whole_names import (
-    OUTPUTS,
-    SHELLS,
-    FenceName,
-    contradicts,
-    different,
-    from_outside,
-    in_sentence,
-    names_of_one,
-    tagged_file,
-    with_first_line,
-)
 from clada.operations.write import SENTENCE, Write
 from clada.text.fragments import ends_inside
 from clada.values import Value
@@ -120,8 +120,8 @@ class Blocks:
         self._found = None
         last = self.reading.end if before is None else before
         while (start := self._opening(at, last)) is not None:
-            found = self._tagged(start) if self.data[start : start + 1] == b"<" else None
-            found = found or self._fenced(start, at)
+            found = self._find_tag(start) if self.data[start : start + 1] == b"<" else None
+            found = found or self._find_fence(start, at)
             if found and found.called.names:
                 self._found = found
                 return found.start
@@ -158,7 +158,7 @@ class Blocks:
                 start = _START.start(data, at, last)
         return start
 
-    def _fenced(self, start: int, floor: int) -> _Found | None:
+    def _find_fence(self, start: int, floor: int) -> _Found | None:
         """Return the fence that opens here, with what it is called; None if there is none."""
         data, limit = self.data, self.reading.end
         fence = fence_at(data, start, limit)
@@ -173,14 +173,14 @@ class Blocks:
             fence = fence_at(data, start, limit, nests=True) or fence
         if fence.language in DIFFS or self._is_other(fence, called if nests else None):
             return _Found(fence, FenceName(), start, fence.end)
-        called = self._called(fence, called, above)
+        called = self._name_of(fence, called, above)
         if called.cited:
             self._note_cited(start, called, fence.language)
         if not called.names and not nests and (fence.unclear or not fence.closed):
             return self._hidden(fence) or _Found(fence, called, start, fence.end)
         return _Found(fence, called, start, fence.end, nests)
 
-    def _called(self, fence: Fence, called: FenceName, above: str) -> FenceName:
+    def _name_of(self, fence: Fence, called: FenceName, above: str) -> FenceName:
         """Return what a fence is called, after a look at its content, and at the sentence above it."""
         if not self.reading.chosen and self.data[fence.inside : fence.inside_end].isspace():
             return FenceName()  # nothing is shown
@@ -303,7 +303,7 @@ class Blocks:
         self._noted.add(start)
         self.reading.notes.append((SHOWN if called.if_chosen else CITED).format(called.cited))
 
-    def _tagged(self, start: int) -> _Found | None:
+    def _find_tag(self, start: int) -> _Found | None:
         """Return the tag that opens here, with the path that it has; None if it has none."""
         found = tagged_file(self.data, start, self.reading.end)
         return found and _Found(found[0], FenceName((found[1],)), start, found[0].end, tagged=True)

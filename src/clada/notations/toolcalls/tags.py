@@ -17,13 +17,13 @@ The text between two literal words counts, there are no entities: a value goes t
 from __future__ import annotations
 
 from clada.errors import shortened
-from clada.notations import tag_text
 from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.tag_calls import STARTS, CallsInTags, never_closed
-from clada.notations.tag_text import BlockOptions, search_blocks
-from clada.notations.tools import Arguments, RefusedCallError, decode_json
+from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.tag_calls import STARTS, CallsInTags, never_closed
+from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
+from clada.notations.toolcalls.tools import Arguments, RefusedCallError, decode_json
 from clada.operations.edit import BLANKS, Hunk
 
 TYPE_CHECKING = False
@@ -118,10 +118,10 @@ class _Tool:
         try:
             made: Items = getattr(self, f"_{self.name}")()
         except RefusedCallError as refused:
-            return [self._refused(refused)]
+            return [self._invalid(refused)]
         return made
 
-    def _refused(self, refused: RefusedCallError) -> Invalid:
+    def _invalid(self, refused: RefusedCallError) -> Invalid:
         operation, at = TOOLS[self.name], self.whole[0]
         key = "command" if operation == "run" else "path"
         text = tag_text.trimmed(self.data, self._span(key) or (0, 0))
