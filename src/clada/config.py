@@ -137,7 +137,9 @@ def set_in_user_file(key: str, values: Sequence[str]) -> str:
     text = "".join([*lines[:start], f"{key} = {_as_toml(key, values)}\n", *lines[end:]])
     data = text.encode(errors="surrogateescape")
     _read(path, data, own=True)  # raises, rather than leave a file that cannot be read
-    _replace(path, data)
+    from clada.world.files.atomic import put_at
+
+    put_at(path, data)
     return path
 
 
@@ -181,19 +183,6 @@ def find_setting(key: str) -> Setting:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in escaped) + '"'
-
-
-def _replace(path: str, data: bytes) -> None:
-    from clada.world.files.atomic import put
-    from clada.world.handles import open_directory
-
-    directory, name = os.path.split(path)
-    os.makedirs(directory, exist_ok=True)
-    folder = open_directory(directory)
-    try:
-        put(folder, name, data)
-    finally:
-        os.close(folder)
 
 
 def _shared(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Engine:
         if self._refused:
             return Skipped(INVALID), NOT_TRIED
         failed = number in self._failed or (self._atomic and self._failed)
-        reason = EARLIER if failed else self.world.halted()
+        reason = EARLIER if failed else self.world.stop_reason()
         if reason:
             return Skipped(reason), NOT_TRIED
         self.emit(TaskStarted(label, item.name, item.target))
@@ -170,7 +170,7 @@ class Engine:
             self.world.files.guard = None  # a rollback does not ask
             remarks = guard.take_remarks(item.target) if guard else ()
             if not item.is_command:  # commands say so themselves
-                self.world.files_changed()
+                self.world.note_file_changes()
         if remarks and isinstance(outcome, Done):
             outcome = outcome.replace(remarks=(*outcome.remarks, *remarks))
         if self.world.settings.dry_run and isinstance(outcome, Done):

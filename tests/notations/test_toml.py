@@ -476,7 +476,7 @@ def ours(text: str) -> Any:
     if scan.run():
         return None
     try:
-        return scan.parsed(scan.sound)
+        return scan.parse_until(scan.sound)
     except MalformedError:
         return None
 

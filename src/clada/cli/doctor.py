@@ -164,11 +164,11 @@ def _check_readers(settings: dict[str, Any]) -> Finding:
 
 def _git_is_not_confined(workspace: str) -> str | None:
     """Return why git is not always confined; None if it is, or if there is no git."""
-    from clada.world.git.harden import lifted
+    from clada.world.git.harden import why_unconfined
     from clada.world.git.repository import git_program
 
     try:
-        return lifted(git_program(os.path.realpath(workspace)))
+        return why_unconfined(git_program(os.path.realpath(workspace)))
     except CladaError:
         return None
 

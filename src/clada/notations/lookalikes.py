@@ -49,7 +49,7 @@ def without_operations(
     return Problem(meant.error_type, message, line)
 
 
-def overlooked(  # noqa: PLR0913 (how it was read)
+def find_overlooked(  # noqa: PLR0913 (how it was read)
     plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters, *, chosen: bool, run_fences: bool
 ) -> list[NotApplied]:
     """Return the text beside the operations of a plan that was probably meant as an operation, too.

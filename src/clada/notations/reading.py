@@ -118,14 +118,14 @@ class Reading:
             complaint = path_complaint(path)
             if complaint:
                 message = f"Invalid value for '{key}': {complaint}"
-                return self.refused(name, at, span, message, field=key)
+                return self.invalid(name, at, span, message, field=key)
         if name == "write" and not (self.chosen or fields.get("append")):
             fields.setdefault("if_exists", "guard")
         kind: Any = find(name)
         operation: Operation = kind(self.lines.line(at), span, NO_ATTRIBUTES, **fields, dialect=self.dialect)
         return operation
 
-    def refused(
+    def invalid(
         self, name: str, at: int, span: Span, message: str, /, field: str | None = None, **fields: Any
     ) -> Invalid:
         """Return an operation that is not carried out, for this reason, which shows at the place `at`."""

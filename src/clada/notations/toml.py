@@ -108,7 +108,7 @@ def _read_document(data: bytes, draft: Draft) -> None:
                 "A document has either [[task]] or [[tasks]], not both", scan.first_of_either()
             )
         if not error and not fence and scan.at_end and (error := _doubt(data[: scan.at], tables, scan)):
-            tables = scan.parsed(scan.forget_since(error.offset))
+            tables = scan.parse_until(scan.forget_since(error.offset))
         _add_tables(tables, scan, draft)
         if error:
             raise error
@@ -120,11 +120,11 @@ def _tables(scan: Scan, error: MalformedError | None) -> tuple[dict[str, Any], M
     if error and error.why == LIMIT:
         return {}, error
     try:
-        tables = scan.parsed(scan.sound)
+        tables = scan.parse_until(scan.sound)
     except MalformedError as earlier:
         tables, error = {}, earlier
     if error:
-        tables = scan.parsed(scan.forget_since(error.offset))
+        tables = scan.parse_until(scan.forget_since(error.offset))
     return tables, error
 
 
@@ -351,7 +351,7 @@ class Scan:
             return error
         return None
 
-    def parsed(self, end: int) -> dict[str, Any]:
+    def parse_until(self, end: int) -> dict[str, Any]:
         """Return what tomllib makes of the text up to a place in the document."""
         import tomllib  # late: it takes 5 ms, and many documents without TOML are examined here
 

@@ -171,7 +171,7 @@ class Edit(Operation):
         if not self.dialect:  # dialects look at this when they are read
             self._refuse_elision()
         way = self.match if world.settings.match == "auto" else world.settings.match
-        edited, count, lines, remarks = self.edited(text, way)
+        edited, count, lines, remarks = self.edit_text(text, way)
         if edited is text:
             how = "edited" if way == EXACT and not self.whole_lines else "unchanged"
             return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
@@ -188,7 +188,7 @@ class Edit(Operation):
             if elided and hunk.search:
                 raise CladaError("invalid_operation", elided_content(elided[1]))
 
-    def edited(self, text: Text, way: str) -> Edited:
+    def edit_text(self, text: Text, way: str) -> Edited:
         """Return the text with all replacements; raise CladaError if one has no match."""
         hunk = self.hunks[0]
         if hunk.instead:
@@ -201,7 +201,7 @@ class Edit(Operation):
         errors: list[CladaError] = []
         for hunk in readings:
             try:
-                found.append(self.replace(hunks=(hunk,)).edited(text, way))
+                found.append(self.replace(hunks=(hunk,)).edit_text(text, way))
             except CladaError as raised:
                 errors.append(raised)
         if not found:

@@ -156,7 +156,7 @@ class Write(Operation):
         there = world.files.entry(parts)
         if self.named_in == COMMENT and not (there and there.kind == "file"):
             return NO_FILE
-        if self.named_in == SENTENCE and not world.asked(self._question()):
+        if self.named_in == SENTENCE and not world.ask_user(self._question()):
             raise CladaError("invalid_operation", IN_SENTENCE.format(self.path))
         return None
 

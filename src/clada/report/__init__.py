@@ -178,7 +178,7 @@ def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
 
 
 def commits_line(report: Report) -> str:
-    """Return which commits were made for a run, in one line; nothing where none was."""
+    """Return which commits were made for a run, in one line; nothing if none was."""
     made = [
         f"{report.commits[kind][:SHORT]} ({what})" for kind, what in COMMITS.items() if kind in report.commits
     ]

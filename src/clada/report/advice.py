@@ -61,7 +61,7 @@ def example(notation: str | None, delimiters: tuple[str, str]) -> str:
 
 
 def write_next(message: str, error_type: str, notation: str | None) -> str:
-    """Return what to write after a failure; nothing where its message is all that is known."""
+    """Return what to write after a failure; nothing if its message is all that is known."""
     found = next((advice for pattern, advice in BY_MESSAGE if re.search(pattern, message)), None)
     edit, whole = NOTATIONS.get(notation or "", UNKNOWN).asks
     return (found or BY_TYPE.get(error_type, "")).format(edit=edit, whole=whole)

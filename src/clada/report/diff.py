@@ -140,7 +140,7 @@ def _side_name(side: str, path: str, data: bytes | None) -> str:
 
 
 def file_hunks(old: bytes, new: bytes) -> list[FileHunk] | None:
-    """Return the hunks of a file's diff; None where too much would have to be compared or shown."""
+    """Return the hunks of a file's diff; None if too much would have to be compared or shown."""
     part = differing_part(old, new)
     if len(part.old) + len(part.new) > MAX_COMPARED:
         return None

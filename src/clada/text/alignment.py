@@ -184,7 +184,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
     partly = fit is not differences.whole
     shorter, longer = sorted((len(wanted.strip()), len(found.strip())))
     if shorter < MIN_PAIR_SIMILARITY * longer and not partly:
-        return 0.0  # it need not be looked at
+        return 0.0  # it need not be examined
     return TEXT_SIMILARITY * differences.line_similarity(wanted, found, partly=partly)
 
 

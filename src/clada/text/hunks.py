@@ -191,7 +191,7 @@ class Locator:
         return found
 
     def _places(self, hunk: Wanted, tier: Tier, since: int, most: int) -> tuple[list[Place], Block, Block]:
-        """Return where it is at one tier, and the lines that were looked for and replace them."""
+        """Return where it is at one tier, and the lines that were searched for and replace them."""
         old, new = hunk.old, hunk.new
         if tier is T0 and hunk.text:
             places = _occurrences(self._subject, hunk.text, since, most)

@@ -71,7 +71,7 @@ class NearPlace(Value):
     similarity: float
     worth_naming: bool
     pairs: Sequence[Pair]  # in the order of the lines
-    found: Sequence[str]  # the lines of the file that were looked at
+    found: Sequence[str]  # the lines of the file that were examined
     anchor: int  # the f of the line with the hit
     offset: int  # the byte at which that line starts
 
@@ -105,7 +105,7 @@ def _compare_groups(
 ) -> Iterator[NearPlace]:
     """Yield the places around the hits, up to a group of hits with one that needs no competitor.
 
-    `compared` has the lines, each with the wanted one, that were looked at: several pieces of a wanted line
+    `compared` has the lines, each with the wanted one, that were examined: several pieces of a wanted line
     are found in the same one.
     """
     for hits in groups:

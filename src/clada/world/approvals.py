@@ -216,7 +216,7 @@ def _covers(prefix: str, words: Sequence[str]) -> bool:
 
 
 def _own(workspace: str) -> dict[str, Any]:
-    """Return what the user approved on this machine; nothing where that cannot be read."""
+    """Return what the user approved on this machine; nothing if that cannot be read."""
     try:
         return _content(own(workspace) or None)
     except CladaError:

@@ -169,7 +169,7 @@ class AutorunGuard:
         self._root, self._ask, self._allowed = root, ask, allowed
         self._answers: dict[Parts, bool] = {}
         self._remarks: dict[str, str] = {}  # of the present operation, by path
-        self._hooks: Parts | None = None  # where git's hooks are, once that was looked for
+        self._hooks: Parts | None = None  # where git's hooks are, once that was searched for
 
     def check(self, parts: Parts, content: Callable[[], bytes]) -> None:
         """Raise CladaError if this file must not get this content; else note that it runs by itself."""

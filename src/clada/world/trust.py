@@ -16,7 +16,7 @@ import os
 
 from clada.errors import CladaError, reason
 from clada.values import Value
-from clada.world.files.atomic import put
+from clada.world.files.atomic import put_at
 from clada.world.handles import is_link, is_regular, open_directory, open_file, read_at_most
 from clada.world.xdg import state_home
 
@@ -89,7 +89,7 @@ class CladaFile(Value):
 
 
 def look(workspace: str) -> Sequence[CladaFile]:
-    """Return the files in `.clada` that could count, none where there are none. Nothing is waited for."""
+    """Return the files in `.clada` that could count, none if there are none. Nothing is waited for."""
     directory = os.path.join(workspace, FOLDER)
     try:
         folder = open_directory(directory)
@@ -138,7 +138,7 @@ def _state_root() -> str:
 
 
 def _state_directory(workspace: str) -> str | None:
-    """Return the directory with what is remembered of a workspace; None where others could put it there."""
+    """Return the directory with what is remembered of a workspace; None if others could put it there."""
     top, root = _state_root(), os.path.realpath(workspace).rstrip("/")
     if not os.path.isabs(top) or f"{os.path.realpath(top)}/".startswith(f"{root}/"):
         return None
@@ -174,15 +174,9 @@ def _write_state(workspace: str, name: str, data: bytes) -> None:
     state = _state_directory(workspace)
     if state is None:
         raise _state_error("it is in the workspace, or not yours")
-    folder, base = os.path.split(os.path.join(state, name))
     try:
         os.makedirs(_state_root(), mode=OWNER_ALL, exist_ok=True)
-        os.makedirs(folder, exist_ok=True)
-        handle = open_directory(folder)
-        try:
-            put(handle, base, data)
-        finally:
-            os.close(handle)
+        put_at(os.path.join(state, name), data)
     except OSError as error:
         raise _state_error(reason(error)) from None
 

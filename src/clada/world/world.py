@@ -106,7 +106,7 @@ class World:
         """Start a task."""
         self.label = label
         self.confinement: str | None = None
-        self.output: list[str | None] = []  # lines; None where output was cut off
+        self.output: list[str | None] = []  # lines; None if output was cut off
         self.truncated = False
 
     @property
@@ -118,8 +118,8 @@ class World:
             self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
         return self._secrets
 
-    def files_changed(self) -> None:
-        """Note that files may have changed, so that secret files are looked for again."""
+    def note_file_changes(self) -> None:
+        """Note that files may have changed, so that secret files are searched for again."""
         if self._secrets:
             self._secrets.is_stale = True
 
@@ -143,7 +143,7 @@ class World:
             self.deadline += waited
         return result
 
-    def asked(self, question: str) -> bool:
+    def ask_user(self, question: str) -> bool:
         """Ask a person a yes/no question; without a person, the answer is no."""
         return self.consent is not None and self.untimed(self.consent, question)
 
@@ -151,7 +151,7 @@ class World:
         """Return the seconds that are left of the whole run; None without a limit."""
         return None if self.deadline is None else self.deadline - time.monotonic()
 
-    def halted(self) -> str | None:
+    def stop_reason(self) -> str | None:
         """Return why the run must stop now: interrupted, or out of time; None if it goes on."""
         if self.stop and self.stop.signal:
             return "interrupted"

@@ -159,7 +159,7 @@ def _read_together(
     return plan.replace(notes=(*plan.notes, *heredoc.not_run(prose[0]))), prose
 
 
-def shown(data: bytes, **how: Unpack[ReadOptions]) -> list[str]:
+def notes_on_shown(data: bytes, **how: Unpack[ReadOptions]) -> list[str]:
     """Return notes on the files and commands that a document without operations shows."""
     reading = _reading(data, **how)
     for row in NOTATIONS.values():

@@ -25,7 +25,7 @@ from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, li
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.toolcalls import tag_text
-from clada.notations.toolcalls.tag_calls import never_closed
+from clada.notations.toolcalls.tag_calls import unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import RefusedCallError
 from clada.operations.edit import BLANKS, Hunk
@@ -144,7 +144,7 @@ class Blocks:
             starts = self._opening(found.start())[1].attributes.get("type") == "start"
             made, start = self._element(found.start())
             (servers if starts else items).extend(made)
-        raise never_closed(at, b"boltArtifact")
+        raise unclosed_error(at, b"boltArtifact")
 
     def _read_project(self, at: int, start: int) -> int:
         """Read the files and the elements of a project of v0's, which are one block."""
@@ -158,7 +158,7 @@ class Blocks:
             else:
                 made, start = self._element(found.start())
             items += made
-        raise never_closed(at, b"CodeProject")
+        raise unclosed_error(at, b"CodeProject")
 
     def _fence(self, found: Match[bytes]) -> tuple[Items, int]:
         """Read a fence of a project: a file, if it names one."""
@@ -194,7 +194,7 @@ class Blocks:
         """Return where an element is closed: before the next one of its kind."""
         close = self.data.find(b"</%b>" % name, start, self.reading.end)
         if close < 0:
-            raise never_closed(opened, name)
+            raise unclosed_error(opened, name)
         again = re.compile(rb"\n[ \t]*+<" + name + rb"[\s>]").search(self.data, start, close)
         if again:
             line, word = self.reading.lines.line(again.start() + 1), name.decode()
@@ -219,9 +219,9 @@ class _Element:
             path = self.attributes.get("filePath" if way == ACTION else fields[0] if fields else "")
             shown = {"path": path} if path and operation in ("write", "edit", "remove") else {}
             if way == ACTION and operation == "run":
-                shown = {"command": tag_text.trimmed(self.data, inside)}
+                shown = {"command": tag_text.strip_blanks(self.data, inside)}
             return [
-                self.reading.refused(
+                self.reading.invalid(
                     operation, self.span[0], self.span, refused.message, refused.field, **shown,
                 )
             ]  # fmt: skip
@@ -247,16 +247,18 @@ class _Element:
         text = self._text(tag_text.content(self.data, inside, path))
         if self.name == "boltAction":
             text = text.strip()
-        complaint = tag_text.escaped(text, path)
+        complaint = tag_text.escape_complaint(text, path)
         if complaint:
             raise RefusedCallError(complaint)
         placeholder = is_placeholder(path)
-        return self._make("write", path=path, content=tag_text.ended(text), placeholder=placeholder)
+        return self._make(
+            "write", path=path, content=tag_text.end_with_line_break(text), placeholder=placeholder
+        )
 
     def _action(self, inside: Span, kind: str) -> Items:
         if kind == "file":
             return self._write(inside, self._attribute("filePath"))
-        command = tag_text.trimmed(self.data, inside)
+        command = tag_text.strip_blanks(self.data, inside)
         if kind == "start":
             raise RefusedCallError(f"unsupported background: {shortened(command)}")
         if kind != "shell":
@@ -301,11 +303,13 @@ class _Element:
         first = opened + len(name) + 2
         closed = (self.data.rfind if name == "replace" else self.data.find)(f"</{name}>".encode(), first, end)
         if closed < 0:
-            raise never_closed(self.span[0], name.encode())
-        return tag_text.ended(self.data[slice(*tag_text.cut(self.data, (first, closed)))].decode())
+            raise unclosed_error(self.span[0], name.encode())
+        return tag_text.end_with_line_break(
+            self.data[slice(*tag_text.without_tag_lines(self.data, (first, closed)))].decode()
+        )
 
     def _dependency(self, inside: Span) -> Items:
-        names = self.attributes.get("packages") or tag_text.trimmed(self.data, inside)
+        names = self.attributes.get("packages") or tag_text.strip_blanks(self.data, inside)
         raise RefusedCallError(f"a dependency is added by a command: npm install {shortened(names)}")
 
     def _lazy(self, _inside: Span, _path: str) -> Items:

@@ -186,13 +186,13 @@ class _Commands:
         content = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
         if form.re in _EXPANDING:
-            return reading.refused("write", span[0], span, NOT_LITERAL.format(form["expands"]), "path")
+            return reading.invalid("write", span[0], span, NOT_LITERAL.format(form["expands"]), "path")
         path = form["single"] or form["double"] or form["plain"]
         if self.folder and not path.startswith("/"):
             path = f"{self.folder}/{path}"
         expanded = None if form["quote"] else _EXPANDED.search(content)
         if expanded:
-            return reading.refused("write", span[0], span, EXPANDS.format(expanded.group()), path=path)
+            return reading.invalid("write", span[0], span, EXPANDS.format(expanded.group()), path=path)
         append = (form["how"] or "").strip() in (">>", "-a", "--append")
         placeholder = is_placeholder(path)
         return reading.make(
@@ -204,9 +204,11 @@ class _Commands:
         text = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
         try:
-            return Tools(self.reading).patched(Call("apply_patch", {}, span[0], span), text, self.folder)
+            return Tools(self.reading).patch_operations(
+                Call("apply_patch", {}, span[0], span), text, self.folder
+            )
         except RefusedCallError as refused:
-            return [self.reading.refused("edit", span[0], span, refused.message)]
+            return [self.reading.invalid("edit", span[0], span, refused.message)]
 
 
 def shell_fence(data: bytes, start: int, limit: int) -> Fence | None:

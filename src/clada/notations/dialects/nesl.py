@@ -217,7 +217,7 @@ class _Block:
         shown: dict[str, Any] = {key: text} if text and name != "move" else {}
         member = self.members.get(refused.field or "")
         at = self._wrong[0] if self._wrong else member.at if member else self.at
-        return self.reading.refused(name, at, self._span, refused.message, refused.field, **shown)
+        return self.reading.invalid(name, at, self._span, refused.message, refused.field, **shown)
 
     def _make(self, operation: str, **fields: object) -> Operation | Invalid:
         return self.reading.make(operation, self.at, self._span, **fields)
@@ -225,7 +225,7 @@ class _Block:
     def _check_text(self, key: str, known: str = "") -> str:
         """Return a text that a file is to have."""
         text = self._text(key)
-        complaint = tag_text.elision(text, known)
+        complaint = tag_text.elision_complaint(text, known)
         if complaint:
             raise RefusedCallError(complaint)
         return text

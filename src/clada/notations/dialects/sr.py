@@ -119,7 +119,7 @@ class Blocks:
         misplaced = _misplaced_line(old, new)
         if misplaced:
             fields = {} if path is None else {"path": path}
-            return self.reading.refused("edit", span[0], span, MISPLACED.format(misplaced), **fields)
+            return self.reading.invalid("edit", span[0], span, MISPLACED.format(misplaced), **fields)
         return self._operation(span, path, old, new, near)
 
     def _one_of(
@@ -130,7 +130,7 @@ class Blocks:
         if len(edits) < len(readings) or path is None:
             fields = {} if path is None else {"path": path}
             message = f"{len(readings)} {SEVERAL_DIVIDERS}"
-            return self.reading.refused("edit", span[0], span, message, **fields)
+            return self.reading.invalid("edit", span[0], span, message, **fields)
         first, *others = (edit.hunks[0] for edit in edits)
         return edits[0].replace(hunks=(first.replace(instead=tuple(others)),))
 
@@ -221,10 +221,10 @@ class Blocks:
         """Return the operation of a block: an edit, or a write where nothing is to be found."""
         reading, at = self.reading, span[0]
         if path is None:
-            return reading.refused("edit", at, span, MISSING_NAME, "path")
+            return reading.invalid("edit", at, span, MISSING_NAME, "path")
         elided = find_elision(new, old) if old else None  # a file that is written is examined later
         if elided:
-            return reading.refused("edit", at, span, elided_content(elided[1]), path=path)
+            return reading.invalid("edit", at, span, elided_content(elided[1]), path=path)
         fields: dict[str, Any] = {"path": path, "placeholder": is_placeholder(path)}
         if not old:
             how = {"append": True} if reading.chosen else {"if_exists": "empty"}
@@ -234,7 +234,7 @@ class Blocks:
 
     def _refuse(self, span: Span, message: str, path: str | None) -> None:
         fields = {} if path is None else {"path": path}
-        self.reading.add(self.reading.refused("edit", span[0], span, message, None, **fields))
+        self.reading.add(self.reading.invalid("edit", span[0], span, message, None, **fields))
 
     def _read_tagged(self, at: int, opened: Match[bytes] | None) -> int:
         """Read an edit in tags; each text ends with the first closing tag."""

@@ -316,7 +316,7 @@ class _Diff:
         if path is None:
             return False
         file = self._begin(at)
-        file.named(path)
+        file.take_name(path)
         file.begin_hunk(_HUNK.fullmatch(line) if line.startswith("@@") else None, at)
         if not line.startswith("@@"):
             self._take_body(file, line, at, at)
@@ -349,7 +349,7 @@ class _Diff:
         path = names.new or names.old or ""
         kind = "write" if names.old is None else "remove" if names.new is None else "edit"
         if wrong:
-            yield reading.refused(kind, file.at, span, wrong, path=path)
+            yield reading.invalid(kind, file.at, span, wrong, path=path)
             return
         if names.copied:
             command = f"cp {_quote_path(names.copied)} {_quote_path(path)}"

@@ -161,7 +161,7 @@ class FileDiff:
         """Take what follows `+++ `."""
         self._new = _name(text)
 
-    def named(self, path: str | None) -> None:
+    def take_name(self, path: str | None) -> None:
         """Take the name that stands outside of the diff."""
         self.named_from_outside, self._old, self._new = True, path, path
 

@@ -180,7 +180,7 @@ class _Patch:
             self.since = end
         elif self.wrong:
             at, message = self.wrong
-            self.items.append(self.reading.refused("edit", at, (self.since, end), message))
+            self.items.append(self.reading.invalid("edit", at, (self.since, end), message))
             self.since = end
 
     def _below(self, path: str) -> str:
@@ -282,7 +282,7 @@ class _Section:
         if wrong:
             at, message = wrong
             path = {"path": self.path} if self.path else {}
-            return [reading.refused(name, at, span, message, **path)]
+            return [reading.invalid(name, at, span, message, **path)]
         if self.kind == b"Delete":
             return [reading.make(name, self.at, span, path=self.path, file_only=True)]
         placeholder = is_placeholder(self.path)

@@ -328,14 +328,14 @@ class Blocks:
         names = different(called.names)
         both = names_of_one(names) if len(names) > 1 else (path, "")
         if both is None:
-            return reading.refused("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
+            return reading.invalid("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
         path, other = both
         if self._is_unclear(found):
-            return reading.refused("write", span[0], span, UNCLEAR, path=path)
+            return reading.invalid("write", span[0], span, UNCLEAR, path=path)
         content = self._content(found)
         wrong = _wrong(content, path)
         if wrong:
-            return reading.refused("write", span[0], span, wrong, path=path)
+            return reading.invalid("write", span[0], span, wrong, path=path)
         return reading.make(
             "write", span[0], span, path=path, other_path=other, content=content, append=called.append,
             placeholder=is_placeholder(path), named_in="" if reading.chosen else called.named_in,

@@ -56,7 +56,7 @@ _NEXT = re.compile(rb"\s*+(<tool_call>|(?=<function=))")
 _USED = re.compile(rb"""\s*+<([a-z_]+)(?:\s+args=(?:"([^"\n]*)"|'([^'\n]*)'))?\s*>""")
 
 
-def never_closed(at: int, name: bytes) -> UnreadableError:
+def unclosed_error(at: int, name: bytes) -> UnreadableError:
     """Return the error of a tag that opens here and is never closed."""
     word = name.decode()
     return UnreadableError(at, f"<{word}> is never closed: there is no </{word}>", cut=True)
@@ -93,7 +93,7 @@ class CallsInTags:
         """Return where a closing tag is."""
         closed = self.data.find(b"</%b>" % name, start, self.reading.end)
         if closed < 0:
-            raise never_closed(opened, name)
+            raise unclosed_error(opened, name)
         return closed
 
     def _take(self, call: Call, items: Items) -> None:
@@ -131,7 +131,7 @@ class CallsInTags:
         while found := pattern.match(data, at, end):
             closed = _CLOSED_PARAMETER.search(data, found.end(), end)
             if not closed:
-                raise never_closed(opened, b"parameter")
+                raise unclosed_error(opened, b"parameter")
             name = found.group(1).decode()
             values[name] = _parameter(name, data, (found.end(), closed.start()))
             at = closed.end()
@@ -210,7 +210,7 @@ class CallsInTags:
         reading, at = self.reading, span[0]
         if name == "shell":
             items: Items = []
-            command = tag_text.trimmed(self.data, inside)
+            command = tag_text.strip_blanks(self.data, inside)
             self._take(Call("shell", {"command": command}, at, span), items)
             return items
         if name not in ("save", "append", "patch"):
@@ -218,21 +218,22 @@ class CallsInTags:
             return []
         operation = "edit" if name == "patch" else "write"
         if not path:
-            return [reading.refused(operation, at, span, "Missing required field 'path'", "path")]
+            return [reading.invalid(operation, at, span, "Missing required field 'path'", "path")]
         if name == "patch":
             return search_blocks(
                 reading, span, tag_text.content(self.data, inside, path), path, BlockOptions()
             )
         text = self.data[slice(*tag_text.content(self.data, inside, path))].decode()
-        complaint = tag_text.escaped(text, path)
+        complaint = tag_text.escape_complaint(text, path)
         if complaint:
-            return [reading.refused(operation, at, span, complaint, path=path)]
+            return [reading.invalid(operation, at, span, complaint, path=path)]
+        content = tag_text.end_with_line_break(text)
+        placeholder, append = is_placeholder(path), name == "append"
         return [
             reading.make(
-                operation, at, span, path=path, content=tag_text.ended(text), append=name == "append",
-                placeholder=is_placeholder(path),
+                operation, at, span, path=path, content=content, append=append, placeholder=placeholder
             )
-        ]  # fmt: skip
+        ]
 
 
 def _name_and_arguments(value: Any, wrong: str) -> tuple[str, Any, str]:
@@ -254,7 +255,7 @@ def _parameter(name: str, data: bytes, span: Span) -> str:
     """Return the value of a parameter: files end in a line break, edited texts are exact, others trimmed."""
     if name in EXACT:
         starts = data[span[0] : span[0] + 1] == b"\n"
-        return data[slice(*(tag_text.cut(data, span) if starts else span))].decode()
+        return data[slice(*(tag_text.without_tag_lines(data, span) if starts else span))].decode()
     if name in FILES:
-        return tag_text.ended(data[slice(*tag_text.cut(data, span))].decode())
-    return tag_text.trimmed(data, span)
+        return tag_text.end_with_line_break(data[slice(*tag_text.without_tag_lines(data, span))].decode())
+    return tag_text.strip_blanks(data, span)

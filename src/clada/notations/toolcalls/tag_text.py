@@ -34,7 +34,7 @@ _ESCAPED_TAG = re.compile(r"&lt;[/!?]?[A-Za-z]")
 _TAG_END = re.compile(rb"\s*+(/?)>")
 
 
-def cut(data: bytes, span: Span) -> Span:
+def without_tag_lines(data: bytes, span: Span) -> Span:
     """Return a text without one line break at both ends, and what is on the same lines as its tags."""
     start, end = span
     head = data.find(b"\n", start, end)
@@ -46,7 +46,7 @@ def cut(data: bytes, span: Span) -> Span:
     return start, end
 
 
-def trimmed(data: bytes, span: Span) -> str:
+def strip_blanks(data: bytes, span: Span) -> str:
     """Return a text without blanks around it."""
     return data[slice(*span)].decode().strip()
 
@@ -56,8 +56,8 @@ def content(data: bytes, span: Span, path: str) -> Span:
     start, end = span
     wrapped = _CDATA.fullmatch(data, start, end) if data.find(b"<![CDATA[", start, end) >= 0 else None
     if wrapped:
-        return cut(data, wrapped.span(1))
-    start, end = cut(data, span)
+        return without_tag_lines(data, wrapped.span(1))
+    start, end = without_tag_lines(data, span)
     if path.lower().endswith(MARKDOWN) or data[start : start + 3] not in (b"```", b"~~~"):
         return start, end
     first, last = data.find(b"\n", start, end), data.rfind(b"\n", start, end)
@@ -73,7 +73,7 @@ def number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
-def ended(text: str) -> str:
+def end_with_line_break(text: str) -> str:
     """Return the content of a file with a line break at its end; one that is empty stays so."""
     return text if not text or text.endswith("\n") else text + "\n"
 
@@ -87,10 +87,10 @@ def without_entities(text: str) -> str:
 
 def complaint(text: str, path: str = "", known: str = "") -> str | None:
     """Return why a text cannot replace another: it stands for other code, or is escaped."""
-    return elision(text, known) or escaped(text, path, known)
+    return elision_complaint(text, known) or escape_complaint(text, path, known)
 
 
-def escaped(text: str, path: str = "", known: str = "") -> str | None:
+def escape_complaint(text: str, path: str = "", known: str = "") -> str | None:
     """Return why a text cannot be what a file is to have, if it is escaped."""
     path = path.lower()
     if path.endswith(MARKDOWN) or not is_escaped(text):
@@ -99,7 +99,7 @@ def escaped(text: str, path: str = "", known: str = "") -> str | None:
     return None if path.endswith(MARKUP) and (known or not _ESCAPED_TAG.search(text)) else ESCAPED
 
 
-def elision(text: str, known: str = "") -> str | None:
+def elision_complaint(text: str, known: str = "") -> str | None:
     """Return what is said of a text with a line that stands for other code."""
     elided = find_elision(text, known)
     return elided_content(elided[1]) if elided else None
@@ -178,5 +178,5 @@ def search_blocks(
     items = [item for block in inner.blocks for item in block.operations]
     if wrong or not items:
         at, message = wrong or (whole[0], NO_BLOCK)
-        items.append(reading.refused("edit", at, whole, message, path=path))
+        items.append(reading.invalid("edit", at, whole, message, path=path))
     return [item.replace(span=whole) for item in items]

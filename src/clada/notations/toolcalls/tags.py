@@ -21,7 +21,7 @@ from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.toolcalls import tag_text
-from clada.notations.toolcalls.tag_calls import STARTS, CallsInTags, never_closed
+from clada.notations.toolcalls.tag_calls import STARTS, CallsInTags, unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import Arguments, RefusedCallError, decode_json
 from clada.operations.edit import BLANKS, Hunk
@@ -98,7 +98,7 @@ class Blocks:
         ):
             close = data.find(closing, close + 1, self.reading.end)
         if close < 0:
-            raise never_closed(at, name)
+            raise unclosed_error(at, name)
         again = data.find(b"\n<%b>" % name, start, close)
         if again >= 0:
             line, word = self.reading.lines.line(again + 1), name.decode()
@@ -124,9 +124,9 @@ class _Tool:
     def _invalid(self, refused: RefusedCallError) -> Invalid:
         operation, at = TOOLS[self.name], self.whole[0]
         key = "command" if operation == "run" else "path"
-        text = tag_text.trimmed(self.data, self._span(key) or (0, 0))
+        text = tag_text.strip_blanks(self.data, self._span(key) or (0, 0))
         shown: dict[str, Any] = {key: self.reading.path(text) if key == "path" else text} if text else {}
-        return self.reading.refused(operation, at, self.whole, refused.message, refused.field, **shown)
+        return self.reading.invalid(operation, at, self.whole, refused.message, refused.field, **shown)
 
     def _make(self, operation: str, **fields: object) -> Items:
         return [self.reading.make(operation, self.whole[0], self.whole, **fields)]
@@ -143,7 +143,7 @@ class _Tool:
         first = opened + len(opening)
         closed = (data.rfind if name in LONG else data.find)(closing, first, end)
         if closed < 0:
-            raise never_closed(self.whole[0], name.encode())
+            raise unclosed_error(self.whole[0], name.encode())
         return first, closed
 
     def _outside(self, opening: bytes, opened: int) -> int:
@@ -158,7 +158,7 @@ class _Tool:
         span = self._span(name)
         if span is None and default is None:
             raise RefusedCallError(f"Missing required field '{name}'", name)
-        return (default or "") if span is None else tag_text.trimmed(self.data, span)
+        return (default or "") if span is None else tag_text.strip_blanks(self.data, span)
 
     def _path(self) -> str:
         path = self._value("path")
@@ -175,10 +175,10 @@ class _Tool:
     def _content(self, path: str) -> str:
         """Return the content of a file, or a part of one."""
         text = self.data[slice(*tag_text.content(self.data, self._long("content"), path))].decode()
-        complaint = tag_text.escaped(text, path)
+        complaint = tag_text.escape_complaint(text, path)
         if complaint:
             raise RefusedCallError(complaint)
-        return tag_text.ended(text)
+        return tag_text.end_with_line_break(text)
 
     def _write_to_file(self) -> Items:
         path = self._path()
@@ -186,7 +186,7 @@ class _Tool:
 
     def _replace_in_file(self) -> Items:
         path, span = self._path(), self._long("diff")
-        text = tag_text.trimmed(self.data, span)
+        text = tag_text.strip_blanks(self.data, span)
         if not text.startswith("{"):
             return self._blocks(path, span, CLINE)
         edits = Arguments(_object(decode_json(text, "diff"))).objects("replacements")
@@ -209,12 +209,12 @@ class _Tool:
         made: Items = []
         for file in self._each("file", arguments[0]):
             span = self._span("path", file)
-            path = tag_text.trimmed(self.data, span) if span else ""
+            path = tag_text.strip_blanks(self.data, span) if span else ""
             if not path:
                 raise RefusedCallError("Missing required field 'path'", "path")
             for diff in self._each("diff", file):
                 content, line = self._span("content", diff), self._between("start_line", diff)
-                near = tag_text.number(tag_text.trimmed(self.data, line[0])) if line else None
+                near = tag_text.number(tag_text.strip_blanks(self.data, line[0])) if line else None
                 made += self._blocks(path, content or diff, ROO.replace(near=near or None))
         if not made:
             raise RefusedCallError("Missing required field 'path'", "path")
@@ -233,7 +233,7 @@ class _Tool:
             first = opened + len(opening)
             closed = self.data.find(closing, first, end)
             if closed < 0:
-                raise never_closed(self.whole[0], name.encode())
+                raise unclosed_error(self.whole[0], name.encode())
             found.append((first, closed))
             at = closed + len(closing)
         return found
@@ -247,7 +247,7 @@ class _Tool:
         if number is None:
             raise RefusedCallError("Invalid value for 'line': must be a number", "line")
         text = self._content(path)
-        elided = tag_text.elision(text)
+        elided = tag_text.elision_complaint(text)
         if elided:
             raise RefusedCallError(elided)
         hunk = Hunk("", text, after_line=number - 1) if number else Hunk("", text, at_end=True)

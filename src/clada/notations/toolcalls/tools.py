@@ -183,7 +183,7 @@ class Tools:
         if "path" in shown:
             shown["path"] = self._path(call, shown["path"])
         place = call.at, call.span[1]
-        made = self.reading.refused(name, call.at, place, refused.message, refused.field, **shown)
+        made = self.reading.invalid(name, call.at, place, refused.message, refused.field, **shown)
         return made.replace(span=call.span)
 
     def _make(self, name: str, call: Call, **fields: Any) -> Operation | Invalid:
@@ -266,7 +266,7 @@ class Tools:
         raise RefusedCallError(f"Unknown command: {shortened(command)}", "command")
 
     def _patch(self, call: Call, arguments: Arguments) -> Items:
-        return self.patched(call, arguments.text("patch"), "")
+        return self.patch_operations(call, arguments.text("patch"), "")
 
     def _move(self, call: Call, arguments: Arguments) -> Items:
         source, destination = (self._path_of(call, arguments, name) for name in ("source", "destination"))
@@ -282,14 +282,14 @@ class Tools:
         words = arguments.words("command")
         directory = self._directory(call, arguments)
         if isinstance(words, list) and words[0] in ("apply_patch", "applypatch") and words[1:]:
-            return self.patched(call, words[1], directory)
+            return self.patch_operations(call, words[1], directory)
         command = words if isinstance(words, str) else _command(words)
         if arguments.flag("background"):
             raise RefusedCallError(f"unsupported background: {shortened(command)}")
         if not command.strip():
             raise RefusedCallError("Empty command not allowed", "command")
         if "*** Begin Patch" in command and _HEREDOC.fullmatch(command):
-            return self.patched(call, command, directory)
+            return self.patch_operations(call, command, directory)
         entered = _ENTERED.fullmatch(command)  # an absolute path, which the workspace has by another name
         if entered and (place := self._place(call, entered["path"])) != entered["path"].rstrip("/"):
             directory, command = place, entered["rest"]
@@ -310,7 +310,7 @@ class Tools:
             return ""
         return self._path(call, written.removeprefix("./"))
 
-    def patched(self, call: Call, text: str, directory: str) -> Items:
+    def patch_operations(self, call: Call, text: str, directory: str) -> Items:
         """Return the operations of a patch, in a directory."""
         text = text.replace("\r\n", "\n")  # as in any document
         inner = Reading(text.encode(), chosen=self.reading.chosen)
@@ -340,7 +340,7 @@ class Tools:
                 "Invalid value for 'diff': must not contain lines that start with ***", "diff"
             )
         head = f"*** Begin Patch\n*** {DESCRIBED[kind]} File: {path}\n"
-        return self.patched(call, f"{head}{diff}\n*** End Patch\n", "")
+        return self.patch_operations(call, f"{head}{diff}\n*** End Patch\n", "")
 
     def _as_part_of(self, call: Call, item: Operation | Invalid) -> Operation | Invalid:
         """Return an operation of a patch as one of the call that the patch is in."""

@@ -139,8 +139,8 @@ def _move(job: BuiltInJob, pair: Pair, entry: Entry, arrived: set[Parts]) -> Non
     what = f"cannot move {source} to {target}"
     job.attempt(what, source, rename, job.files, source.parts, target.parts, relation)
     arrived.add(target.parts)
-    job.changed(source, "removed")
-    job.changed(target, "moved")
+    job.note_change(source, "removed")
+    job.note_change(target, "moved")
     if job.has("v"):
         job.say(f"renamed {source} -> {target}")
 
@@ -249,7 +249,7 @@ class Copier:
             if entry.kind == "directory":
                 made[rest] = new
             if new and not (rest and made[rest[:-1]]):  # a new directory is one change
-                self.job.changed(target.below(*rest), "created")
+                self.job.note_change(target.below(*rest), "created")
         return made
 
     def _copy_one(self, source: Operand, target: Operand, entry: Entry) -> bool:
@@ -289,7 +289,7 @@ class Copier:
         self.job.attempt(what, target, files.store, target.parts, data, mode)
         self._made.add(target.parts)
         if there:
-            self.job.changed(target, "overwritten")
+            self.job.note_change(target, "overwritten")
         self._keep_times(target, entry)
         self._say_copied(source, target)
 

@@ -137,7 +137,7 @@ class BuiltInJob:
         self.say(f"{self.name}: {error}")
         self.exit_code = 1
 
-    def changed(self, operand: Operand, how: str) -> None:
+    def note_change(self, operand: Operand, how: str) -> None:
         """Note a change for the report."""
         self.changes.append(Change(display_path(operand.parts), how))
 

@@ -81,7 +81,7 @@ def _make_with_parents(job: BuiltInJob, steps: list[Operand], mode: int | None) 
 
 
 def _finish(job: BuiltInJob, operand: Operand, mode: int | None) -> None:
-    job.changed(operand, "created")
+    job.note_change(operand, "created")
     if mode is not None:  # regardless of the umask
         job.attempt(f"cannot set permissions of {operand}", operand, job.files.set_mode, operand.parts, mode)
     if job.has("v"):
@@ -134,7 +134,7 @@ def chmod(job: BuiltInJob) -> None:
         new = _new_mode(mode, entry, mask)
         job.attempt(f"changing permissions of {operand}", operand, job.files.set_mode, operand.parts, new)
         if new != entry.mode:
-            job.changed(operand, "edited")
+            job.note_change(operand, "edited")
         expected = _new_mode(mode, entry, 0)
         if warns and new & ~expected:
             raise CommandError(

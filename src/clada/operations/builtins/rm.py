@@ -67,7 +67,7 @@ def _remove(job: BuiltInJob, operand: Operand, items: Items) -> None:
                 add_removed(removed, rest)
     finally:
         for rest in removed:
-            job.changed(operand.below(*rest), "removed")
+            job.note_change(operand.below(*rest), "removed")
 
 
 def _remove_one(job: BuiltInJob, operand: Operand, entry: Entry) -> None:

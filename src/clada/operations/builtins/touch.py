@@ -77,7 +77,7 @@ def _create(job: BuiltInJob, operand: Operand, when: int | None) -> None:
     what = f"cannot touch {operand}"
     job.require_parent(operand, what)
     job.attempt(what, operand, job.files.store, operand.parts, b"")
-    job.changed(operand, "created")
+    job.note_change(operand, "created")
     if when is not None:
         job.attempt(what, operand, job.files.set_times, operand.parts, when, when)
 

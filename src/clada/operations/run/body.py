@@ -9,7 +9,7 @@ from clada.errors import CladaError, Error
 from clada.model import Change, Done, Failed, Outcome, Output, OutputTruncated, Skipped, output_prefix
 from clada.operations import builtins
 from clada.operations.run import launch, operands
-from clada.operations.run.permission import permitted
+from clada.operations.run.permission import permit_commands
 from clada.world.files.paths import display_path
 from clada.world.processes.run import run_pipeline
 
@@ -33,7 +33,7 @@ WIDEST = 200  # characters of a command in an error
 def run_commands(world: World, body: str, directory: str | None) -> Outcome:
     """Check all commands of a body, then carry them out."""
     here = _directory(world, directory)
-    permit = permitted(world, body, here)
+    permit = permit_commands(world, body, here)
     if isinstance(permit, Skipped):
         return permit
     return _Body(world, body, here, permit).outcome()
@@ -85,7 +85,7 @@ class _Body:
             return self._failure(raised.error)
 
     def _check_stop(self) -> Failed | None:
-        reason = self.world.halted()
+        reason = self.world.stop_reason()
         if not reason:
             return None
         return self._failure(Error("exec_failed" if reason == INTERRUPTED else "exec_timeout", reason))
@@ -109,7 +109,7 @@ class _Body:
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
         self.world.tree_after = None
-        self.world.files_changed()
+        self.world.note_file_changes()
         ran = builtins.run(how, self.world.files, self.here, self._print)
         self.here = ran.here
         self.changes += ran.changes
@@ -128,7 +128,7 @@ class _Body:
         if not how.whole_repository:
             return self._start([program], allowance)
         self.world.tree_after = None
-        self.world.files_changed()
+        self.world.note_file_changes()
         launch.scan_before(self.world)
         try:
             return self._start([program], allowance)
@@ -153,7 +153,7 @@ class _Body:
         try:
             return self._start([program], self.shared)
         finally:
-            self.world.files_changed()
+            self.world.note_file_changes()
             launch.scan_after(self.world)
             launch.report_new_executables(self.world)
 
@@ -168,9 +168,9 @@ class _Body:
                 launch.put_in_place(self.world, overlay)
                 launch.report_new_executables(self.world)
         finally:
-            self.world.files_changed()
+            self.world.note_file_changes()
             overlay.remove()
-            self.world.files_changed()
+            self.world.note_file_changes()
         return failed
 
     def _start(self, programs: Sequence[Program], allowance: Allowance) -> Failed | None:

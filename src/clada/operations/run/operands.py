@@ -38,10 +38,10 @@ def check_texts(files: Files, commands: Iterable[object], here: Parts) -> None:
             for program in command.parts if isinstance(command, Piped) else (command,):
                 _check_program(files, program, here)
         elif isinstance(command, BuiltIn) and command.name == "cd":
-            here = entered(files, command.operands[0], here)
+            here = enter_directory(files, command.operands[0], here)
         elif isinstance(command, BuiltIn):
             for path in command.paths:
-                located(files, path, here)
+                locate(files, path, here)
 
 
 def check(files: Files, how: Allowed, here: Parts) -> None:
@@ -57,7 +57,7 @@ def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
         _refuse_backslash(path)
         for part in _paths_to_check(path.rstrip("/") or path[:1]):
             _check_place(files, part, here)
-        if files.entry(located(files, path.rstrip("/"), here)) is None:
+        if files.entry(locate(files, path.rstrip("/"), here)) is None:
             hint = "put `--` before paths of files that are gone"
             raise CladaError("exec_failed", f"`{path}` is neither a revision nor a file", hint)
 
@@ -85,11 +85,11 @@ def _check_program(files: Files, how: Allowed, here: Parts) -> None:
         _refuse_backslash(path)
     for path in how.paths:
         for part in _paths_to_check(path):
-            located(files, part, here)
+            locate(files, part, here)
 
 
 def _check_place(files: Files, path: str, here: Parts) -> None:
-    parts = located(files, path, here)
+    parts = locate(files, path, here)
     try:
         entry = files.entry(parts)
     except CladaError as raised:
@@ -100,7 +100,7 @@ def _check_place(files: Files, path: str, here: Parts) -> None:
         raise CladaError("permission_denied", f"{path} is not a regular file")
 
 
-def located(files: Files, path: str, here: Parts) -> Parts:
+def locate(files: Files, path: str, here: Parts) -> Parts:
     """Return the parts of a path in the workspace; an error names the path."""
     try:
         return files.locate(path, here)
@@ -108,7 +108,7 @@ def located(files: Files, path: str, here: Parts) -> Parts:
         raise with_operand(raised, path) from None
 
 
-def entered(files: Files, path: str, here: Parts) -> Parts:
+def enter_directory(files: Files, path: str, here: Parts) -> Parts:
     """Return the directory that `cd` changes to, as text."""
     try:
         return files.locate_directory(path, here)

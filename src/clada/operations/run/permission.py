@@ -17,7 +17,7 @@ from clada.commands.judgements import (
 )
 from clada.errors import CladaError
 from clada.model import Skipped
-from clada.operations.run.operands import check_texts, entered, secret_operand
+from clada.operations.run.operands import check_texts, enter_directory, secret_operand
 from clada.text.forms import odd_blank
 from clada.values import Value
 from clada.world.approvals import PATH, UNTRUSTED, Approvals
@@ -50,7 +50,7 @@ class Permit(Value):
     lacking: str | None = None
 
 
-def permitted(world: World, body: str, here: Parts) -> Permit | Skipped:
+def permit_commands(world: World, body: str, here: Parts) -> Permit | Skipped:
     """Return how each command of a run is carried out; raise CladaError if it may not start.
 
     A person may be asked; an interrupt meanwhile skips the run.
@@ -97,7 +97,7 @@ class _Review:
         network = False
         if lacking and not self.world.settings.dry_run:
             answer = self._ask(lacking)
-            halted = self.world.halted()
+            halted = self.world.stop_reason()
             if halted:
                 return Skipped(halted)
             network = self._apply_answer(answer, lacking)
@@ -122,7 +122,7 @@ class _Review:
                 continue
             checked.append((command, verdict))
             if isinstance(verdict, BuiltIn) and verdict.name == "cd":
-                here = entered(self.world.files, verdict.operands[0], here)
+                here = enter_directory(self.world.files, verdict.operands[0], here)
         return checked
 
     def _refuse_blocked(self) -> None:

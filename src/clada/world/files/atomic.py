@@ -12,7 +12,7 @@ from clada.values import Value
 from clada.world.files.content import AS_OWNER
 from clada.world.files.scratch import scratch_name
 from clada.world.files.stat import errno_error
-from clada.world.handles import has_no_xattrs, open_file, write_with_holes
+from clada.world.handles import has_no_xattrs, open_directory, open_file, write_with_holes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,6 +168,17 @@ class _Name(Value):
 def put(parent: int, name: str, data: bytes) -> None:
     """Write a file in a directory atomically."""
     Target.find(parent, name).fill(data)
+
+
+def put_at(path: str, data: bytes) -> None:
+    """Write a file at an absolute path atomically; make its directory if it is missing."""
+    directory, name = os.path.split(path)
+    os.makedirs(directory, exist_ok=True)
+    folder = open_directory(directory)
+    try:
+        put(folder, name, data)
+    finally:
+        os.close(folder)
 
 
 def _not_replaceable_error(old: os.stat_result) -> CladaError:

@@ -75,7 +75,7 @@ class Version:
     def confirm(self, parent: int, name: str) -> None:
         """Raise CladaError if the file of this name is no longer the one that was read."""
         if not self._is_current(parent, name):
-            raise changed()
+            raise change_error()
 
     def _is_current(self, parent: int, name: str) -> bool:
         try:
@@ -94,7 +94,7 @@ def now() -> int:
     return time.time_ns()
 
 
-def changed(when: str = "while it was being edited") -> CladaError:
+def change_error(when: str = "while it was being edited") -> CladaError:
     """Return the error of a file that is no longer the one that was read."""
     return CladaError("io_error", f"changed {when}", "another program saved it: look at it, and try again")
 
@@ -151,7 +151,7 @@ def extend(parent: int, name: str, addition: Addition, confirm: Callable[[], Non
     try:
         status = os.fstat(handle)
         if addition.read and identity_of(status) != identity_of(addition.read.status):
-            raise changed()
+            raise change_error()
         if status.st_nlink > 1 or status.st_mode & AS_OWNER:
             return False
         last = os.pread(handle, 1, status.st_size - 1) if status.st_size else b""

@@ -15,7 +15,14 @@ from contextlib import nullcontext
 from clada.errors import CladaError, from_os_error
 from clada.text.match import Text
 from clada.world.files.atomic import Target
-from clada.world.files.content import Addition, ConcurrentChangeError, Version, changed, check_utf8, extend
+from clada.world.files.content import (
+    Addition,
+    ConcurrentChangeError,
+    Version,
+    change_error,
+    check_utf8,
+    extend,
+)
 from clada.world.files.directories import HANDLES, Limits
 from clada.world.files.paths import OUTSIDE, Parts, display_path, early_imports, refuse_early_import
 from clada.world.files.reader import ROOTS, WorkspaceReader, is_root_error
@@ -344,7 +351,7 @@ class Workspace(WorkspaceReader):
                 sync_file(name, folder)
             self._confirm_unchanged(parts, parent)
             if _ctime(name, parent) > started and parts not in self.touched:
-                raise changed("while the command ran")
+                raise change_error("while the command ran")
             os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
         self._note_change(parts, parent)
 

@@ -12,7 +12,7 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.commit import is_off_limits, work_tree_status
-from clada.world.git.git import FATAL, git_failed
+from clada.world.git.git import FATAL, git_call_error
 from clada.world.secrets.names import is_revealed, looks_secret
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ NOTHING = Operands()
 def sorted_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
     """Return which of the words are revisions, seen from a directory of the work tree; the rest are paths.
 
-    As for git, no revision follows a path. Whether a path is there, and inside, is not looked at.
+    As for git, no revision follows a path. Whether a path is there, and inside, is not examined.
     """
     if not words or _is_all_revisions(words, directory, git):
         return Operands(tuple(words))
@@ -259,5 +259,5 @@ def _paths_shown_by(git: Git, directory: str, *call: str) -> list[str]:
     """Return the paths that git names; nothing if it fails, as the command itself will then, too."""
     result = git.call(*call, directory=directory)
     if result.code not in (0, FATAL):
-        raise git_failed(call[0], result)
+        raise git_call_error(call[0], result)
     return [path for path in (part.lstrip("\n") for part in os.fsdecode(result.output).split("\0")) if path]

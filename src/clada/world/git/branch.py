@@ -22,11 +22,11 @@ from clada.world.git.commit import (
     read_author,
     read_head,
 )
-from clada.world.git.git import FATAL, git_failed, hardened_git
+from clada.world.git.git import FATAL, git_call_error, hardened_git
 from clada.world.git.index import check, clear_stale_ref_locks, index_copy, locked_index, remove_stale_copies
 from clada.world.git.repository import git_error, head_name, os_errors_as_git_errors
 from clada.world.git.select import Selection
-from clada.world.git.staging import indexed, put, put_lines, reversal, stage, staged
+from clada.world.git.staging import put, put_lines, read_indexed, read_staged, reversal, stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,10 +151,10 @@ class BranchCommits:
         run: int | None = None,
         stop: int | None = None,
     ) -> str | None:
-        """Make the commit before the run, and return it; None where none is due. If it raises, none is made.
+        """Make the commit before the run, and return it; None if none is due. If it raises, none is made.
 
         planned: the paths below the workspace that file operations name; wide: whether anything else may
-        change too (commands, moves, removals). consent asks a person a yes/no question; None where no person
+        change too (commands, moves, removals). consent asks a person a yes/no question; None if no person
         can be asked. stop: a handle that becomes readable when the run must end.
         """
         with os_errors_as_git_errors():
@@ -256,12 +256,12 @@ class BranchCommits:
     def look(self, git: Git | None = None) -> None:
         """Find out where HEAD is by now; what the user committed meanwhile is no longer staged.
 
-        Raise where no commit can be made: there are unmerged files, or it is another branch than before.
+        Raise if no commit can be made: there are unmerged files, or it is another branch than before.
         """
         git = git or hardened_git(self._repository)
         last, head, branch = self._before, read_head(git), head_name(self._repository)
         if last is None:
-            staged(git, head.commit)
+            read_staged(git, head.commit)
         if last is not None and branch != last.branch:
             raise _switched_error(last.branch, branch)
         if last is not None and not branch and last.head.commit:
@@ -279,7 +279,7 @@ class BranchCommits:
         if branch != last.branch:
             raise _switched_error(last.branch, branch)
         unchanged = own.seen == last.index and not last.is_staged
-        return _Draft(own, last.head, {} if unchanged else staged(own.git, last.head.commit), message)
+        return _Draft(own, last.head, {} if unchanged else read_staged(own.git, last.head.commit), message)
 
     def _commit_reversal(self, draft: _Draft, reverts: Sequence[str], names: Sequence[str]) -> str | None:
         """Take these commits back, as far as the undo has done so in the tree."""
@@ -304,11 +304,11 @@ class BranchCommits:
         """Commit the files that the run left, except those that another program has saved since."""
         selection = self._selection
         found = selection.to_commit(draft.own.git, names, moved, draft.different)
-        paths = [path for path in found if is_ours(selection.shown(path))]
+        paths = [path for path in found if is_ours(selection.below_workspace(path))]
         if left := sorted(set(found).difference(paths).intersection(names)):
             selection.note(f"saved by another program meanwhile, and not committed: {selection.listed(left)}")
         stage(draft.own.git, paths)
-        if not all(is_ours(selection.shown(path)) for path in paths):
+        if not all(is_ours(selection.below_workspace(path)) for path in paths):
             raise _FileSaved
         return self._commit(draft, paths)
 
@@ -345,8 +345,8 @@ class BranchCommits:
                 self._move(own, lock, draft, made)
                 return
             with index_copy(self._repository, own.git) as users:
-                now = draft.different if own.is_current else staged(users.git, draft.old.commit)
-                committed = indexed(own.git, taken)
+                now = draft.different if own.is_current else read_staged(users.git, draft.old.commit)
+                committed = read_indexed(own.git, taken)
                 replaced = taken - _find_still_staged(draft.different, now, committed)
                 _replace_entries(users.git, committed, replaced, len(made.tree))
                 self._move(users, lock, draft, made)
@@ -391,7 +391,7 @@ class BranchCommits:
         elif read_head(git).commit != draft.old.commit:
             raise _HeadMoved
         else:
-            raise git_failed("update-ref", result)
+            raise git_call_error("update-ref", result)
 
     def _replace_index(self, new: IndexCopy, made: Head) -> None:
         place = new.replace_users()

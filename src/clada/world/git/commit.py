@@ -14,7 +14,7 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls, first_few
 from clada.values import Value
 from clada.world.files.paths import is_protected
-from clada.world.git.git import configuration, git_failed, safe_opener
+from clada.world.git.git import configuration, git_call_error, safe_opener
 from clada.world.git.harden import users_have_filters
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def ignored_files(git: Git, paths: list[str]) -> dict[str, None]:
     stdin = b"".join(os.fsencode(f"./{path}") + b"\0" for path in paths)
     result = git.call("check-ignore", "-z", "--stdin", stdin=stdin, GIT_LITERAL_PATHSPECS="0")
     if result.code not in {0, 1}:  # 1: none is
-        raise git_failed("check-ignore", result)
+        raise git_call_error("check-ignore", result)
     return dict.fromkeys(path[2:] for path in os.fsdecode(result.output).split("\0")[:-1])
 
 
@@ -207,7 +207,7 @@ def make_commit(git: Git, tree: str, parents: tuple[str, ...], text: str, author
         who |= {"GIT_COMMITTER_NAME": author.name, "GIT_COMMITTER_EMAIL": author.mail}
         result = git.call(*call, stdin=message, **who)
     if result.code != 0:
-        raise git_failed("commit-tree", result)
+        raise git_call_error("commit-tree", result)
     return result.output.decode().strip()
 
 
@@ -252,7 +252,7 @@ CLEANING = ("clean", "process")  # what a filter does to a file that is committe
 PLAIN = ("unspecified", "unset", "set", "", "utf-8", "utf8")  # values of an encoding that change nothing
 FILTERED = ":(top,exclude,attr:!filter)"  # all but those without a filter
 REQUIRED, TRUE = ".required", ("true", "yes", "on", "1")
-MAX_ATTRIBUTES = 1 << 20  # bytes of an attributes file that are looked at
+MAX_ATTRIBUTES = 1 << 20  # bytes of an attributes file that are examined
 
 
 class Unfit(Value):

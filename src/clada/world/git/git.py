@@ -70,7 +70,7 @@ class Git(Value):
         """Run git and return what it printed; raise CladaError if it fails."""
         result = self.call(*arguments, stdin=stdin, **variables)
         if result.code != 0:
-            raise git_failed(arguments[0], result)
+            raise git_call_error(arguments[0], result)
         return result.output
 
     def check_word(self, *arguments: str, stdin: bytes = b"", **variables: str) -> str:
@@ -106,7 +106,7 @@ def _is_pipe(entry: os.DirEntry[str]) -> bool:
         return False  # it is gone, so git does not wait for it
 
 
-def git_failed(subcommand: str, result: GitOutput) -> CladaError:
+def git_call_error(subcommand: str, result: GitOutput) -> CladaError:
     """Return the error for a git call that failed."""
     return CladaError(
         "git_operation_failed",

@@ -104,7 +104,7 @@ DISABLED = {
 
 # Keys of the user's configuration that name a file which git then reads; `path` only where it includes one.
 _NAMING = ("excludesfile", "attributesfile", "orderfile")
-_MOST = 32  # files of the user's configuration that are looked at
+_MOST = 32  # files of the user's configuration that are examined
 _LARGEST = 1 << 20  # bytes of each
 _HELPERS = ("/usr/lib/git-core", "/usr/libexec/git-core")
 # What replaces a driver of the repository's is started by a shell.
@@ -130,7 +130,7 @@ class GitConfinement(Value):
     own: KeptRules  # of the calls that clada makes for itself
 
     def of_own_call(self, subcommand: str) -> KeptRules | None:
-        """Return the rules of a call that clada makes for itself; None where there are none."""
+        """Return the rules of a call that clada makes for itself; None if there are none."""
         return None if self.filters and subcommand not in _UNFILTERED else self.own
 
     def of_reader(self, subcommand: str) -> ReadOnly:
@@ -149,7 +149,7 @@ class GitConfinement(Value):
 
 
 def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConfinement | None:
-    """Return what git may reach in a repository; None where nothing can keep it there.
+    """Return what git may reach in a repository; None if nothing can keep it there.
 
     `drivers`: whether some of the repository's own are replaced by harmless ones, which a shell starts.
     """
@@ -164,7 +164,7 @@ def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConf
     return GitConfinement(repository, reads, programs, filters, KeptRules(own.replace(umask=umask)))
 
 
-def lifted(program: str) -> str | None:
+def why_unconfined(program: str) -> str | None:
     """Return why this git is not, or not always, confined on a machine that could do it; None if it is."""
     if _is_script(program):
         return SCRIPT

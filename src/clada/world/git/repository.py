@@ -156,7 +156,7 @@ def _root(workspace: str) -> str:
         try:
             mode = os.lstat(entry).st_mode
         except (FileNotFoundError, PermissionError):
-            mode = 0  # one that cannot be looked at is none; there may be another further up
+            mode = 0  # one that cannot be examined is none; there may be another further up
         is_damaged = is_damaged or mode != 0
         if S_ISLNK(mode):
             raise git_error(
@@ -248,7 +248,7 @@ def _refuse_links(repository: Repository) -> None:
 
 
 def _find_links(place: str) -> Iterator[str]:
-    """Yield the links in a git directory that git could follow; single objects are not looked at."""
+    """Yield the links in a git directory that git could follow; single objects are not examined."""
     walked = (f"{place}/refs", f"{place}/logs")
     left = [place, f"{place}/info", f"{place}/objects", f"{place}/objects/info", *walked]
     while left:

@@ -18,7 +18,7 @@ from clada.world.git.commit import (
 )
 from clada.world.git.git import hardened_git
 from clada.world.git.repository import git_error, knows_workspace
-from clada.world.git.staging import GITLINK, indexed, outside_submodules, staged, take_out_gone
+from clada.world.git.staging import GITLINK, outside_submodules, read_indexed, read_staged, take_out_gone
 from clada.world.secrets.names import looks_secret
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ class Selection:
         elsewhere = (path for path in self._uncommitted if not path.startswith(self._repository.prefix))
         self.answers = self._uncommitted.intersection(found.untracked).union(elsewhere)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
-        different = {} if nothing else staged(git, found.head)
+        different = {} if nothing else read_staged(git, found.head)
         paths = self._to_stage(found, different)
         self._refuse_unfit(git, paths, planned, dry=own is None)
         self._ask_about_many(found.untracked, paths, consent)
@@ -99,7 +99,9 @@ class Selection:
     def _to_stage(self, found: WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
         """Return the files to stage for the commit before the run."""
         for path in found.nested:
-            self.note(f"{escape_controls(self.shown(path))} is a repository of its own: not recorded")
+            self.note(
+                f"{escape_controls(self.below_workspace(path))} is a repository of its own: not recorded"
+            )
         held = self._held(different, (*found.changed, *found.untracked))
         new = [path for path in found.untracked if path not in held and path not in self._uncommitted]
         kept_out = self._kept_out(new)
@@ -123,7 +125,7 @@ class Selection:
         unfit = unfit_files(self._repository, git, present, coming, dry=dry)
         if unfit:
             more = f" (and {len(unfit) - 1} more)" if len(unfit) > 1 else ""
-            message = f"{escape_controls(self.shown(unfit[0].path))}{more} cannot be committed"
+            message = f"{escape_controls(self.below_workspace(unfit[0].path))}{more} cannot be committed"
             raise git_error(f"{message}: clada does not apply {unfit[0].because}", SNAPSHOTS)
 
     def _ask_about_many(
@@ -161,13 +163,14 @@ class Selection:
         present = [path for path in present if path not in ignored and path not in held]
         own = self._uncommitted.intersection(present)
         suspects = [path for path in present if path not in own and self._is_suspect(path, moved)]
-        known = indexed(git, [*absent, *suspects, *own])
+        known = read_indexed(git, [*absent, *suspects, *own])
         kept_out = self._kept_out([path for path in suspects if path not in known], moved)
         kept_out |= own.difference(known)
         present = [path for path in present if path not in kept_out]
         unfit = {each.path: each.because for each in unfit_files(self._repository, git, present)}
         for path, because in unfit.items():
-            self.note(f"{escape_controls(self.shown(path))} is not committed: clada does not apply {because}")
+            shown = escape_controls(self.below_workspace(path))
+            self.note(f"{shown} is not committed: clada does not apply {because}")
         gone = [
             path
             for path, entry in known.items()
@@ -234,13 +237,13 @@ class Selection:
         if note not in self.notes:
             self.notes = (*self.notes, note)
 
-    def shown(self, path: str) -> str:
+    def below_workspace(self, path: str) -> str:
         """Return a path of the repository as one below the workspace."""
         return path.removeprefix(self._repository.prefix)
 
     def listed(self, paths: Sequence[str]) -> str:
         """Return some of the paths, and how many more there are."""
-        return listed([self.shown(path) for path in paths])
+        return listed([self.below_workspace(path) for path in paths])
 
 
 def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
@@ -280,7 +283,7 @@ def exclude(repository: Repository, paths: Sequence[str]) -> tuple[list[str], li
     tracked: the list has no effect on them.
     """
     inside = [path for path in (_below_root(repository, path) for path in paths) if path]
-    tracked = list(indexed(hardened_git(repository), inside))
+    tracked = list(read_indexed(hardened_git(repository), inside))
     return _add(repository, [path for path in inside if path not in tracked]), tracked
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clada.errors import CladaError
 from clada.world.git.commit import make_commit, read_head
-from clada.world.git.git import git_failed, hardened_git
+from clada.world.git.git import git_call_error, hardened_git
 from clada.world.git.index import check
 from clada.world.git.repository import os_errors_as_git_errors
 
@@ -38,7 +38,7 @@ def squash(
         reason = f"clada: combine {len(hashes)} commits"
         result = git.call("update-ref", "--create-reflog", "-m", reason, "HEAD", made, head.commit)
         if result.code != 0:
-            raise git_failed("update-ref", result)
+            raise git_call_error("update-ref", result)
     return made, len(hashes)
 
 

@@ -8,7 +8,7 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.git.commit import FEW, WorkTree, empty_tree, with_parents
-from clada.world.git.git import git_failed, hardened_git
+from clada.world.git.git import git_call_error, hardened_git
 from clada.world.git.repository import NoRepositoryError, find
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ class IndexEntry(Value):
         return self.mode != NONE
 
     def line(self, path: str) -> str | None:
-        """Return it as `git ls-files -s` prints it for this path; None where there is no such file."""
+        """Return it as `git ls-files -s` prints it for this path; None if there is no such file."""
         return f"{self.mode} {self.name} 0\t{path}" if self.is_there else None
 
 
@@ -64,7 +64,7 @@ class Staged(Value):
         return GITLINK in {self.committed.mode, self.indexed.mode}
 
 
-def staged(git: Git, commit: str) -> dict[str, Staged]:
+def read_staged(git: Git, commit: str) -> dict[str, Staged]:
     """Return what the index holds in another way than the commit; raise if it holds unmerged files."""
     call = ("diff-index", "--cached", *RAW, "--ignore-submodules=none", commit or empty_tree(git), "--")
     found: dict[str, Staged] = {}
@@ -150,7 +150,7 @@ class Indexed(Value):
         return self.tag != CACHED
 
 
-def indexed(git: Git, paths: Collection[str]) -> dict[str, Indexed]:
+def read_indexed(git: Git, paths: Collection[str]) -> dict[str, Indexed]:
     """Return the entries of the index at or below these paths."""
     if not paths:
         return {}
@@ -184,7 +184,7 @@ def _stage_plain(git: Git, paths: Sequence[str]) -> None:
         free = outside_submodules(git, paths)
         result = git.call(*call[:2], "--replace", *call[2:], stdin=_lines(free))
     if result.code != 0:
-        raise git_failed("update-index", result)
+        raise git_call_error("update-index", result)
 
 
 def take_out_gone(git: Git, paths: Sequence[str]) -> list[str]:
@@ -197,8 +197,8 @@ def take_out_gone(git: Git, paths: Sequence[str]) -> list[str]:
     call = ("rm", "-q", "-f", "--cached", "--pathspec-from-file=-", "--pathspec-file-nul")
     result = git.call(*call, stdin=_lines(paths))
     if result.code not in {0, 1}:  # 1: it leaves some in
-        raise git_failed("rm", result)
-    left = indexed(git, paths)
+        raise git_call_error("rm", result)
+    left = read_indexed(git, paths)
     return [path for path in paths if path in left]
 
 
@@ -206,12 +206,12 @@ def not_checked_out(git: Git, paths: Collection[str]) -> list[str]:
     """Return which of these files the index has as not checked out, whether or not they are there by now."""
     # Else git takes the mark for gone, once there is such a file.
     as_marked = git.replace(command=(*git.command, "-c", "sparse.expectFilesOutsideOfPatterns=true"))
-    return [path for path, entry in indexed(as_marked, paths).items() if entry.tag == SKIPPED]
+    return [path for path, entry in read_indexed(as_marked, paths).items() if entry.tag == SKIPPED]
 
 
 def mark_not_checked_out(git: Git, paths: Collection[str]) -> None:
     """Mark files of the user's index that are gone from the tree as not checked out."""
-    unmarked = [path for path, entry in indexed(git, paths).items() if not entry.is_flagged]
+    unmarked = [path for path, entry in read_indexed(git, paths).items() if not entry.is_flagged]
     if unmarked:
         git.check_output("update-index", "--skip-worktree", "-z", "--stdin", stdin=_lines(unmarked))
 

@@ -16,7 +16,7 @@ from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.world.files.stat import identity_of
 from clada.world.git import repository
-from clada.world.git.git import git_failed, hardened_git, run
+from clada.world.git.git import git_call_error, hardened_git, run
 from clada.world.git.harden import KEPT, OWN_VARIABLES, lend
 from clada.world.git.repository import Repository, os_errors_as_git_errors
 from clada.world.handles import make_directory, remove_tree
@@ -36,7 +36,7 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 def make_work_tree(repo: str, commit: str, target: str) -> str:
     """Make the directory `target`, and check the commit out there; return the commit's full hash.
 
-    Raises CladaError where that cannot be done, and the target may be there in part.
+    Raises CladaError if that cannot be done, and the target may be there in part.
     """
     with os_errors_as_git_errors():
         source = _git_dir(repo)
@@ -158,4 +158,4 @@ def _run_users_git(*arguments: str) -> None:
         remove_tree(arguments[-1])
     result = run(argv, {**variables, **OWN_VARIABLES})
     if result.code:
-        raise git_failed(next(word for word in arguments if not word.startswith("-")), result)
+        raise git_call_error(next(word for word in arguments if not word.startswith("-")), result)

@@ -72,7 +72,7 @@ def cannot_start(name: str, code: int) -> CladaError:
     return CladaError("exec_failed", f"{name} could not be started: {os.strerror(code)}")
 
 
-def supervisor_killed() -> CladaError:
+def supervisor_error() -> CladaError:
     """Return the error for a command whose supervisor was killed."""
     return CladaError(
         "exec_failed", "the process that supervised the command was killed", "by the command itself?"
@@ -289,7 +289,7 @@ def _stop_all(pid: int) -> None:
 
 
 def _wait_until_gone(reap: Callable[[], bool], seconds: float) -> bool:
-    """Wait up to this long until no child is left; return whether that is so."""
+    """Wait up to this long until no child is left; return whether that is the case."""
     deadline = time.monotonic() + seconds
     pause = _STEP / 8
     while reap():

@@ -31,7 +31,7 @@ _CHUNK = 1 << 16
 _LONGEST_LINE = 1 << 16  # bytes; a longer line is passed on in pieces
 _PIPE = 1 << 20  # bytes that a pipe can hold, once there was much output: fewer reads are needed
 _TAIL, _TAIL_WIDTH = 40, 500  # lines that are remembered, and characters of each
-_DISCARDS = 64  # reads of discarded output before the clock is looked at again
+_DISCARDS = 64  # reads of discarded output before the clock is examined again
 _UTF8_LENGTHS = ((0x80, 1), (0xC0, 0), (0xE0, 2), (0xF0, 3), (0x100, 4))  # by first byte, below this one
 
 

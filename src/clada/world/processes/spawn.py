@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         def by_name(self) -> dict[str, Any]:
             """Return the fields by their names."""
 
-        def opened(self) -> OpenedRules:
-            """Return them with all files looked up, or raise CladaError."""
+        def open_files(self) -> OpenedRules:
+            """Return them with all files resolved, or raise CladaError."""
 
     class OpenedRules(Protocol):
         """Such restrictions, made ready."""
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
             """Start the command in them; return the process that ends with it, and with its exit code."""
 
 
-_posix_spawn = LIBC.posix_spawn  # looked up once here, rather than in every forked supervisor
+_posix_spawn = LIBC.posix_spawn  # resolved once here, rather than in every forked supervisor
 
 _MAC = sys.platform == "darwin"
 _SET_SIGNALS = 0x04 | 0x08  # POSIX_SPAWN_SETSIGDEF, POSIX_SPAWN_SETSIGMASK
@@ -123,7 +123,7 @@ class PreparedSpawn:
         _set_attributes(self._attributes)
         if spec.rules:
             try:
-                self._rules = spec.rules.opened()
+                self._rules = spec.rules.open_files()
             except CladaError as failure:
                 self.close()
                 error = failure.error

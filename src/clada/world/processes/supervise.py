@@ -34,7 +34,7 @@ from clada.world.processes.children import (
     kill_orphans,
     open_pidfd,
     shell_code,
-    supervisor_killed,
+    supervisor_error,
     wait_for,
 )
 from clada.world.processes.spawn import PreparedSpawn, SpawnSpec, spawn
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Of libc, without what Python has registered for forks: where `threading` is loaded, that touches a hundred
 # pages, each of which is copied. There is only one thread, so nothing has to be put in order in the child.
 _fork = HOLDING_LIBC.fork
-_signal = LIBC.signal  # looked up once here, rather than after every fork
+_signal = LIBC.signal  # resolved once here, rather than after every fork
 _prctl = getattr(LIBC, "prctl", lambda *_words: -1)
 _close_range = getattr(LIBC, "close_range", lambda *_words: -1)
 _NO_HANDLE = 1 << 31  # above all that there can be
@@ -126,7 +126,7 @@ class SupervisedChild:
             kind: Any
             kind, _, message = text.partition(" ")
             raise NotStartedError(kind, message)
-        raise supervisor_killed()
+        raise supervisor_error()
 
     def _wait_for_end(self, seconds: float) -> bool:
         poll = select.poll()

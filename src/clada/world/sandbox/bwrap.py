@@ -93,7 +93,7 @@ def start(spec: SpawnSpec, confinement: Confinement, output: BwrapOutput) -> Bwr
 def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     """Start bubblewrap, which writes its JSON messages to `status`, and return its process id.
 
-    What the command sees is looked up while bubblewrap starts, and sent after it: that saves half a
+    What the command sees is resolved while bubblewrap starts, and sent after it: that saves half a
     millisecond. Until it has all of it, nothing is there that could be executed.
     """
     program = find_program("bwrap")

@@ -1,7 +1,7 @@
 """Protects `.git` and `.clada` from a command: remembers them before it runs, and puts them back after it.
 
 Landlock cannot take a directory out of a writable one, and bubblewrap cannot protect what does not exist yet.
-Only sample hooks are not looked at. The objects of git are, but they are too many to be remembered: new ones
+Only sample hooks are not examined. The objects of git are, but they are too many to be remembered: new ones
 are removed, those that were moved are moved back, and a change of the others is told. What cannot be put back
 is never removed.
 """
@@ -257,7 +257,7 @@ def _restore_error(failures: dict[str, OSError]) -> CladaError:
 
 
 def _list_entries(handle: int) -> dict[str, os.DirEntry[str]]:
-    """Return what is in a directory, by name; it can be looked at as long as the handle is open."""
+    """Return what is in a directory, by name; it can be examined as long as the handle is open."""
     with os.scandir(handle) as entries:
         return {entry.name: entry for entry in entries}
 

@@ -13,6 +13,7 @@ from clada.world.files.walk import skip_error, walk
 from clada.world.libc import LIBC, c_size_t, get_errno
 from clada.world.processes.run import Launcher
 from clada.world.sandbox import seccomp
+from clada.world.sandbox.guard import folders_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
 _capset = getattr(
     LIBC, "capset", lambda *_words: -1
-)  # looked up once here, rather than in every forked supervisor
+)  # resolved once here, rather than in every forked supervisor
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -64,8 +65,8 @@ class LandlockRules(Value):
     umask: int | None = None
     listed: tuple[str, ...] = ()
 
-    def opened(self) -> KeptRules:
-        """Return the rules with all files looked up, as they are now; raise CladaError if that fails."""
+    def open_files(self) -> KeptRules:
+        """Return the rules with all files resolved, as they are now; raise CladaError if that fails."""
         kept = KeptRules(self)
         kept.open()
         return kept
@@ -97,7 +98,7 @@ class LandlockRules(Value):
             raise _sandbox_error(error) from error
 
     def _rights(self) -> dict[str, int]:
-        """Return which rights are given below which path; each is looked up once."""
+        """Return which rights are given below which path; each is resolved once."""
         given = dict.fromkeys(_DEVICES, _FILE | _READ)
         wanted = (
             (self.write, _DIRECTORY | _READ),
@@ -116,7 +117,7 @@ class LandlockRules(Value):
 
 
 class KeptRules:
-    """Rules for several programs, one after the other: files are looked up once, for the first of them."""
+    """Rules for several programs, one after the other: files are resolved once, for the first of them."""
 
     def __init__(self, rules: LandlockRules) -> None:
         self._rules = rules
@@ -127,7 +128,7 @@ class KeptRules:
         if self.handle < 0:
             self.handle = self._rules.open_ruleset()
 
-    def opened(self) -> KeptRules:
+    def open_files(self) -> KeptRules:
         """Return these rules for one program, with a handle of its own: these stay open for the next one."""
         self.open()
         copy = KeptRules(self._rules)
@@ -260,7 +261,7 @@ def rules(confinement: ReadOnly, program: str) -> LandlockRules:
         return given
     execute = (program, *LOADERS, *confinement.execute)
     hidden = confinement.hidden
-    above = {parent for path in hidden for parent in _parents(path)}
+    above = set(folders_above(hidden))
     listed = tuple(path for path in confinement.read if path in above)
     read = [path for path in confinement.read if path not in listed]
     for path in listed:
@@ -286,11 +287,6 @@ def _except_hidden(folder: str, hidden: Sequence[str], above: Collection[str]) -
                 and not entry.is_symlink()
             ):
                 yield paths[entry.name]
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def reader_launcher(confinement: ReadOnly, environment: Mapping[str, str]) -> Launcher:

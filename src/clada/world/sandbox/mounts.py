@@ -28,7 +28,7 @@ SYSTEM = {
 }
 ALL_SYSTEM = tuple(path for paths in SYSTEM.values() for path in paths.split())
 _IN_SYSTEM = tuple(f"{path}/" for path in ALL_SYSTEM)
-# With the network: where names of hosts are looked up.
+# With the network: where names of hosts are resolved.
 NETWORK = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
 # What root can read of the system, and others cannot.
 ROOT_ONLY = """
@@ -116,7 +116,7 @@ def other_paths_to_hide(
 
 
 def _is_real_folder(path: str) -> bool:
-    """Return whether a path is a folder and no link: a link may lead to where no command sees anything."""
+    """Return whether a path is a folder and not a link: a link may lead to where no command sees anything."""
     return _exists(path) and os.path.isdir(path) and not os.path.islink(path)
 
 

@@ -13,20 +13,20 @@ from clada.errors import CladaError
 from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.autorun import ASK, INSTALLED, autorun_of
-from clada.world.files.walk import walk
+from clada.world.files.walk import skip_error, walk
 from clada.world.git.staging import submodules
 from clada.world.sandbox.guard import PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from clada.world.files.walk import Directory
 
     Modes = Iterable[tuple[str, int, int]]  # paths, with the mode that each had and the one that it has
 
 _BARE = {"HEAD", "objects", "refs"}  # the names by which git recognises a repository without a work tree
-_MOST = 200_000  # entries that are looked at
+_MOST = 200_000  # entries that are examined
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
 _PLAIN, _PROGRAM, _PRIVILEGED = range(3)  # what a file is, by its mode
 
@@ -39,7 +39,7 @@ class Tree(Value):
 
     nested: frozenset[str]
     files: Mapping[str, frozenset[str]]  # by directory: the names of regular files
-    powers: Mapping[str, int]  # what files are that are not plain, as far as that was looked for
+    powers: Mapping[str, int]  # what files are that are not plain, as far as that was searched for
     programs: frozenset[str]
     privileged: frozenset[str]  # setuid and setgid files
     submodules: tuple[str, ...]
@@ -54,14 +54,14 @@ class Tree(Value):
 def scan(workspace: str, before: Tree | None = None, changed: Modes | None = None) -> Tree:
     """Walk through the workspace, following no link, and not into repositories.
 
-    `before` is an earlier scan of the same run. The mode of every file is looked at, unless `changed` says
+    `before` is an earlier scan of the same run. The mode of every file is examined, unless `changed` says
     which files have changed theirs: then only those of new files are.
     """
     nested: set[str] = set()
     files: dict[str, frozenset[str]] = {}
     powers: dict[str, int] = {}
     left = _MOST
-    for directory in walk(workspace, _skip_unreadable):
+    for directory in walk(workspace, skip_error):  # commands cannot read those either
         if left <= 0:
             break
         left -= len(directory.entries)
@@ -71,17 +71,15 @@ def scan(workspace: str, before: Tree | None = None, changed: Modes | None = Non
         if before:
             powers.update(_powers(directory, names - before.files.get(directory.path, frozenset())))
         if changed is None:
-            powers.update(_powers(directory, filter(_is_runnable(directory.handle), names)))
+            # Asking whether we may run a file is quicker than asking for its mode.
+            runnable = [name for name in names if os.access(name, os.X_OK, dir_fd=directory.handle)]
+            powers.update(_powers(directory, runnable))
     links = before.submodules if before else tuple(_submodules(workspace))
     nested.update(path for path in links if f"{path}/.git" not in nested and _is_folder_of(workspace, path))
     made = _gained_powers(before.powers, powers, changed or ()) if before else {}
     privileged = frozenset(path for path, power in made.items() if power == _PRIVILEGED)
     programs = frozenset(made) - privileged
     return Tree(frozenset(nested), files, powers, programs, privileged, links, left > 0)
-
-
-def _skip_unreadable(_path: str, _error: OSError) -> None:
-    """Skip a directory that this user cannot read: commands cannot either."""
 
 
 def _nested_repositories(directory: Directory) -> list[str]:
@@ -93,11 +91,6 @@ def _nested_repositories(directory: Directory) -> list[str]:
     own = [name for name in names if name[0] == "." and name.casefold() in PROTECTED]
     directory.enter = [name for name in directory.enter if name not in own]
     return [directory.join(name) for name in own] if directory.path else []
-
-
-def _is_runnable(handle: int) -> Callable[[str], bool]:
-    """Return what tells whether we may run a file of a directory; quicker than to ask for its mode."""
-    return lambda name: os.access(name, os.X_OK, dir_fd=handle)
 
 
 def _powers(directory: Directory, names: Iterable[str]) -> Iterator[tuple[str, int]]:

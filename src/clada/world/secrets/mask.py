@@ -279,7 +279,7 @@ class WorkspaceSecrets:
         self._root, self._reveal = root, tuple(reveal)
         self.mask = Mask()  # values stay known for the whole run, wherever their file goes
         self.files = SecretFiles()
-        self.is_stale = True  # whether files may have changed since they were looked for
+        self.is_stale = True  # whether files may have changed since they were searched for
 
     def refresh(self) -> None:
         """Look for secret files, and learn their values, unless nothing has changed."""

@@ -155,14 +155,14 @@ def is_revealed(path: str, patterns: Sequence[str]) -> bool:
     return _matches_any(path, patterns) or _matches_any(path.rpartition("/")[2], patterns)
 
 
-MOST_ENTRIES = 50_000  # of the workspace that are looked at: about a tenth of a second
+MOST_ENTRIES = 50_000  # of the workspace that are examined: about a tenth of a second
 SKIPPED = frozenset((".git", ".clada"))  # no command may name them
-# Directories of other people's packages are looked at last.
+# Directories of other people's packages are examined last.
 DEPENDENCIES = frozenset("node_modules .venv venv site-packages vendor .tox target __pycache__".split())
 
 
 class SecretFiles(Value):
-    """The files that look like secrets, as paths in the workspace; `whole` if all of it was looked at.
+    """The files that look like secrets, as paths in the workspace; `whole` if all of it was examined.
 
     `links` are other names of these files (hard links), which do not look like secrets.
     """
