@@ -46,8 +46,9 @@ _NAMES = "|".join(ELEMENTS).encode()
 _OPENING = re.compile(rb"\n[ \t]*+<(?!edit>\s*+<file>)(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z)")
 _FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
 _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
-# A quote that is not closed goes on to the end, where no `>` is: a round of a possessive group must not fail
-# after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone over.
+# A quote that is not closed continues to the end, where there is no `>`: a round of a possessive group must
+# not fail after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone
+# over.
 _TAG = re.compile(rb"""<(?!!)[^<>"']*+(?:"[^"]*+"?+[^<>"']*+|'[^']*+'?+[^<>"']*+)*+>""")
 _ATTRIBUTE = re.compile(rb"""([^\s=]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _REFERENCE = re.compile(r"&(?:#([0-9]++)|#x([0-9a-fA-F]++)|([a-z]++));")
@@ -161,7 +162,7 @@ class _Reading:
             self.blocks.append(Block(operation.line, None, True, (operation,)))
 
     def _add_complete(self, top: _Node) -> None:
-        """Keep what was complete in a block that cannot be read to its end."""
+        """Keep the complete operations of a block that cannot be read to its end."""
         top.children = [child for child in top.children if child.end]
         if top.name == "tasks" and top.children:
             self.blocks.append(self._block(top, self.lines.line(top.start)))
@@ -364,7 +365,7 @@ class _Builder:
 
     def _end(self, _name: str) -> None:
         node = self.stack.pop()
-        if self.stack:  # else `read` knows where it ends
+        if self.stack:  # else `read` knows its end
             at = self.offset()  # at the closing tag, or behind a tag that closes itself
             node.end = self.data.find(b">", at) + 1 if self.data.startswith(b"</", at) else at
             self.into = self.stack[-1].plain
@@ -462,7 +463,7 @@ _READERS: dict[str, Callable[[_Node, Fields, Complaints], None]] = {
 def _take_content(
     node: _Node, name: str, fields: Fields, complaints: Complaints, *, strip: bool = False
 ) -> None:
-    """Take the text of an element where it is written as it must be."""
+    """Take the text of an element if it is valid."""
     complaint = _content_complaint(node, strip=strip)
     if complaint:
         complaints.append((name, f"{complaint}: put the content into <![CDATA[…]]>"))

@@ -102,7 +102,7 @@ class Parser:
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
         self._seen = 0  # up to here nothing more is to be found with the data there is
         self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
-        self._outside = 0  # since here, no part was looked for that is not scanned
+        self._outside = 0  # hidden parts were searched for up to here
         self._waited = 0  # so far, there is no end of the one that is open; 0 if none is
         self._line, self._line_at = 1, 0  # of the marker that opened last
         self._state: str | None = None  # None at top level, TASKS, or a key of COUNTING
@@ -147,7 +147,7 @@ class Parser:
     def advance(self, *, final: bool = False) -> None:
         """Read every line that is complete and starts with the start delimiter; what is fatal ends it.
 
-        How far the data was looked at is noted, for the next time.
+        The offset up to which the data was examined is kept for the next time.
         """
         if self._fatal:
             return
@@ -155,7 +155,7 @@ class Parser:
         at, self._candidate = self._candidate, None
         if at is None:
             at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
-        since: int | None = max(at or 0, seen)  # of a line that was begun before, only the rest
+        since: int | None = max(at or 0, seen)  # of a line that was examined in part, only the rest
         try:
             while at is not None and not (self._only_one and self._blocks):
                 end = data.find(b"\n", since)
@@ -184,7 +184,7 @@ class Parser:
     def _read_after_text(self, scan: Scan, at: int, end: int) -> int:
         """Read a line with text before it; return where to go on.
 
-        0 where it is in a part that is not scanned, and has no end yet.
+        0 if it is in a hidden part that has no end yet.
         """
         if self._waited and not any(self._data.find(sign, self._waited) >= 0 for sign in CLOSING_SIGNS):
             return 0
@@ -277,7 +277,7 @@ class Parser:
         if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
             raise _FatalError(at, MALFORMED)
         name = body.partition(" ")[0].partition("\t")[0]
-        if name in self._heads:  # looked for first: the end delimiter may be in it, as E is in END
+        if name in self._heads:  # searched for first: the end delimiter may be in it, as E is in END
             return name, body[len(name) :].rstrip(BLANKS)
         ended = self._end_text in name or any(
             body.startswith(known + self._end_text) for known in self._heads
@@ -402,7 +402,7 @@ class _FatalError(Exception):
 
 
 def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, str] | str:
-    """Read attributes, each after at least one blank; return the fatal message where they are wrong."""
+    """Read attributes, each after at least one blank; return the fatal message if they are wrong."""
     found: dict[str, str] = {}
     at, size = 0, len(text)
     while at < size:

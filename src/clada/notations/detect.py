@@ -265,7 +265,7 @@ class _Found:
     def to_blank(self, parts: list[Part]) -> list[Part]:
         """Return the parts to be blanked: reasoning, and those with operations in them.
 
-        It stops at a part that may have changed how the rest was read: the next reading tells more.
+        It stops at a part that may have changed how the rest was read: the next reading decides.
         """
         chosen: list[Part] = []
         for part in parts:

@@ -13,7 +13,7 @@ closing tag without an opening one therefore makes everything before it reasonin
 message, or of the document if messages are not marked. It must start or end its line.
 
 The scan goes through a text once. It looks at the start of each line and at the few characters that can open
-a part elsewhere; the name of an element is looked up in tables.
+a part elsewhere; tables have the names of elements.
 """
 
 from __future__ import annotations

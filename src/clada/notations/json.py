@@ -5,7 +5,7 @@
     block    = "{" "tasks": [ task, … ], "version": "…", and others, which are ignored "}"
     task     = "{" "action": "…", and its fields "}"
 
-`ValueReader` reads values as RFC 8259 has them: each error has its place, a key stands once, and depth and
+`ValueReader` reads values as RFC 8259 has them: each error has its offset, a key occurs once, and depth and
 number of values are limited. Strings, the bulk of most documents, are read by the C scanner of the standard
 library.
 `structured` checks whether a task makes a valid operation.
@@ -53,7 +53,7 @@ _TASKS_KEY = re.compile(rb'"tasks"[ \t\n\r]*+:')
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?+)*+"?+|[{}\[\]]', re.DOTALL)  # a string, or what makes depth
 _DEEPER = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 
-_MORE = frozenset('{[}],:"')  # after a value, this is no prose
+_MORE = frozenset('{[}],:"')  # characters after a value that do not start prose
 
 
 def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
@@ -71,7 +71,7 @@ def _bare_start(data: bytes) -> int | None:
         return None
     key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
     if key is not None and next(tagged_fences(data, NAME, 0, key), None) is None:
-        return start  # no fence needs to be looked for in all of the text
+        return start  # without searching the whole text for fences
     first_fence = next(_fenced_values(data, 0), None)
     return start if first_fence is None or _tasks_key(data, start, first_fence[0]) is not None else None
 
@@ -87,7 +87,7 @@ def _fenced_values(data: bytes, since: int) -> Iterator[tuple[int, int]]:
 def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> int | None:
     """Return where the value that starts here has a `tasks` key of its own, or its first element has.
 
-    Where the value is not closed, any such key counts: it is to be read, and what is wrong with it told.
+    If the value is not closed, any such key counts, so that it is read and its error is reported.
     With `most`, only so many tokens are examined.
     """
     depth, own = 0, 1 if data[start : start + 1] == b"{" else 2
@@ -356,12 +356,12 @@ class ValueReader:
         return value
 
     def _scan_string(self, start: int) -> tuple[str, int]:
-        """Return the string whose inside starts here, and where it has ended; a wrong one is a ValueError."""
+        """Return the string whose inside starts here, and its end. Raises ValueError if it is invalid."""
         value, end = scanstring(self._text, start)
         return (value, end) if value.isascii() else (self._not_ascii(value, start, end), end)
 
     def _not_ascii(self, value: str, start: int, end: int) -> str:
-        """Return what was scanned as Latin-1 as it is in UTF-8, or as what its escapes stand for."""
+        """Return a string that was scanned as Latin-1, decoded as UTF-8 with its escapes resolved."""
         if self._data.find(rb"\u", start, end) < 0:
             return value.encode("latin-1").decode()
         raw = self._data[start:end]

@@ -58,11 +58,11 @@ _BEFORE = (
     r"|\*\*"
 )
 _LINK = r"\[([^\[\]]+)\]\([^()]*\)"
-_PAIRS = ("__", "`", '"', "'")  # that stand around a path
+_PAIRS = ("__", "`", '"', "'")  # pairs around a path
 _QUOTES = ("`", '"', "'")  # with which it may have blanks
 _PLACEHOLDER = r"(?i)(?:\./|/)?path/to/.*|file_path|FILENAME|your_file\..*|File path here"
 _DIRECTIVE = r"\{[\w.:+-]+\}"  # of MyST, or a cell that is run: ```{image} a.png
-# What may stand beside the one path of a title: `### Updated app.py`, `1. **Create models.py**`.
+# Words that may be beside the one path of a title: `### Updated app.py`, `1. **Create models.py**`.
 _TITLE_WORDS = frozenset(
     """
     updated update new modified modify create created final complete completed full whole entire revised
@@ -83,7 +83,7 @@ _INFO_KEY = r"""(?:^|[\s{,])(?:file|path|filename|filepath|title)=(?:"([^"]*)"|'
 
 
 def path_in(text: str) -> str | None:
-    """Return the path that a line of prose consists of, without what surrounds it; None if it is no path."""
+    """Return the path that a line of prose consists of, without its markup; None if it is not a path."""
     text = text.strip()
     if re.fullmatch(_PLAIN, text) and not text.endswith("__"):
         return text if is_path(text) else None

@@ -1,4 +1,4 @@
-"""A dialect's document while it is read: its text, the operations so far, and what is to be said of it."""
+"""A document in dialects while it is read: its text, the operations so far, and notes on it."""
 
 from __future__ import annotations
 
@@ -55,6 +55,27 @@ class LineCounter:
         return at
 
 
+class ChangedLines:
+    """The lines of a hunk while it is read."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.old: list[str] = []
+        self.new: list[str] = []
+        self.added: list[str] = []
+        self.changes = False
+
+    def take_line(self, sign: str, text: str) -> None:
+        """Take a line by its sign: + for a new one, - for an old one, a blank or nothing for both."""
+        if sign != "+":
+            self.old.append(text)
+        if sign != "-":
+            self.new.append(text)
+        if sign == "+":
+            self.added.append(text)
+        self.changes = self.changes or sign in ("+", "-")
+
+
 class UnreadableError(Exception):
     """Ends the reading of a document that cannot be read reliably."""
 
@@ -68,7 +89,7 @@ class UnreadableError(Exception):
 
 
 class Reading:
-    """What is read, from `start` to `end`, and what came of it.
+    """A text that is read from `start` to `end`, with its operations and notes.
 
     `chosen` is whether the dialect was asked for by name; absolute paths below one of `roots` are relative.
     """
@@ -87,7 +108,7 @@ class Reading:
         self.not_applied: list[NotApplied] = []
         self.complete = 0  # operations
         self.atomic = False  # whether one of the blocks is
-        self.ignored = False  # whether there is something that is no operation, and is known to be none
+        self.ignored = False  # whether there are known blocks that are not operations
         self.dialect = ""  # that is being read
         self.has_shell = has_shell  # whether there is a fence of a shell's, if that is known
         self.dialects: dict[str, None] = {}  # that were met, in order
@@ -109,7 +130,7 @@ class Reading:
         return self.path(path)
 
     def make(self, name: str, at: int, span: Span, /, **fields: Any) -> Operation | Invalid:
-        """Return the operation at a place; an invalid one, where no file can have its path.
+        """Return the operation at an offset; an invalid one if its path is not valid.
 
         A whole file is guarded against being replaced by a part of it, unless the user named the dialect.
         """
@@ -128,7 +149,7 @@ class Reading:
     def invalid(
         self, name: str, at: int, span: Span, message: str, /, field: str | None = None, **fields: Any
     ) -> Invalid:
-        """Return an operation that is not carried out, for this reason, which shows at the place `at`."""
+        """Return an invalid operation with this error, which is at the offset `at`."""
         line = self.lines.line(span[0])  # first, for lines are counted forward
         problem = Problem("invalid_operation", message, self.lines.line(at), None, name, field)
         return Invalid(line, span, NO_ATTRIBUTES, name, fields, (problem,), self.dialect)
@@ -150,7 +171,7 @@ class Reading:
         self.atomic = self.atomic or atomic
 
     def note(self, offset: int, text: str) -> None:
-        """Keep something that the person should know of a line."""
+        """Add a note for the user on a line."""
         self.notes.append(f"Line {self.lines.line(offset)}: {text}")
 
     def fatal(self, error: UnreadableError) -> Problem:

@@ -4,8 +4,8 @@ A notation is a module with two functions, `sign` and `read` (see Module), and i
 the notation whose first sign comes first; of signs at the same place, the earlier row counts.
 
 A dialect is what other tools have models write: a module with a class `Blocks` (see `dialects`), and a row
-with a rank: 1 where its signs are sure, 2 where they are in many a text that asks for nothing. Dialects and
-CSL mix: in one document, the operations of all of them are carried out. JSON, TOML and CML stand alone.
+with a rank: 1 if its signs are certain, 2 if texts without operations often have them. Dialects and CSL mix:
+in one document, the operations of all of them are carried out. A document in JSON, TOML or CML has no others.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Lookalike(Value):
     own: bool = True  # whether it can also be overlooked in a document of that very notation
     closing: bytes = b""  # what ends it: where operations are in it that are read, it is only their wrapper
     illustrates: bool = False  # beside operations it is probably meant to be read, not carried out
-    default_delimiters: bool = False  # whether it is only looked for where the delimiters are the usual ones
+    default_delimiters: bool = False  # only searched for if the delimiters are the default ones
 
 
 class Notation(Value):
@@ -74,10 +74,10 @@ class Notation(Value):
     title: str  # what people call it, for messages: search/replace blocks (aider style)
     one: str  # the same for one operation: search/replace block
     module: str
-    hint: bytes  # a document without these bytes shows no sign of it: looked for before the module is loaded
+    hint: bytes  # a document without these bytes is not in it; searched for before the module is loaded
     error_type: ErrorType  # of fatal errors in it
     prompt: str  # the file with the instructions for an LLM, in prompts/ if it is not a whole path; or none
-    words: Mapping[str, str] = {}  # for operations, in status lines, where they are not their names
+    words: Mapping[str, str] = {}  # of operations in status lines, if they differ from their names
     family: str = TAGGED  # of its reports
     summary: str = "none"  # that is printed by default
     numbers_through: bool = False  # tasks are numbered through the document, and not by blocks
@@ -89,8 +89,8 @@ class Notation(Value):
     lookalike_signs: tuple[bytes, ...] = ()  # without one of these, no lookalike can match
     rank: int = 0  # of a dialect: how sure its signs are
     hints: tuple[bytes, ...] = ()  # of a dialect: a document without any of these shows no sign of it
-    mixes: bool = False  # it may stand beside others that mix, in one document: then all are carried out
-    takes_fence: bool = False  # of a dialect: its blocks end where the fence ends that they stand in
+    mixes: bool = False  # one document may have operations of it and of others that mix
+    takes_fence: bool = False  # of a dialect: its blocks end with the fence around them
     example: str = ""  # an operation, in three lines or so; <START> and <END> are the delimiters
     asks: tuple[str, str] = ("a search/replace block", "the whole file")  # what a model is asked to send
     writer: str = ""  # the class that writes it, if documents can be converted into it
@@ -117,7 +117,7 @@ def holds_any(text: bytes, hints: Iterable[bytes]) -> bool:
 
 UNKNOWN = Notation(
     "", "a format that is not known", "operation", "", b"", "invalid_operation", ""
-)  # where no notation has been found
+)  # if no notation was found
 
 NOTATIONS = {
     row.name: row
@@ -395,7 +395,7 @@ def title(name: str | None) -> str:
 
 
 def with_prompt() -> tuple[str, ...]:
-    """Return the names of the notations that an LLM can be told how to write."""
+    """Return the names of the notations that have instructions for an LLM."""
     return tuple(row.name for row in NOTATIONS.values() if row.prompt)
 
 

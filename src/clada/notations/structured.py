@@ -49,17 +49,17 @@ EMPTY = {
 
 
 class Other:
-    """Stands for a value that no field takes: a list, an object, null, a date."""
+    """A value that no field takes: a list, an object, null, a date."""
 
 
 OTHER = Other()
 
 
 class RawTask(Value):
-    """One task of a document as it is written: where it stands, and its members, each a value and its place.
+    """One task of a document as it is written: its offsets, and its members, each with its value and offset.
 
-    Where something else stands in the task's place, it has no members. A hunk of an edit is written alike:
-    the value of a field in NESTED is a list of such.
+    It has no members if it is not an object. A hunk of an edit has the same form: the value of a field in
+    NESTED is a list of them.
     """
 
     start: int
@@ -69,7 +69,7 @@ class RawTask(Value):
 
 NESTED, LISTS = ("hunks",), ("anchors",)  # fields that are lists of objects, and of texts
 
-# Why a document cannot be read, where that makes a difference to what is said of it.
+# Reasons why a document cannot be read that change its error message.
 ATOMIC = "atomic"  # the member of a block that is true or false
 CUT, LIMIT, VERSION = "cut", "limit", "version"
 
@@ -111,7 +111,7 @@ class Draft:
         self._block_line = self._lines.line(offset)
 
     def close_block(self, version: str | None, others: Mapping[str, Any]) -> None:
-        """End the open block; of its other members, the texts are kept."""
+        """End the open block; its other members that are texts become attributes."""
         texts = {name: value for name, value in others.items() if isinstance(value, str)}
         if ATOMIC in others:
             texts[ATOMIC] = "true" if others[ATOMIC] is True else "false" if others[ATOMIC] is False else ""
@@ -238,18 +238,18 @@ class _Given:
         self._excluded = {name for field in fields if field.name in self._given for name in field.excludes}
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields that are fine, with the defaults of those not given; complain of the others."""
-        fine: dict[str, Any] = {}
+        """Return the valid fields, with the defaults of missing ones; complain of the others."""
+        valid: dict[str, Any] = {}
         for field in (field for field in self._fields if field.name in self._names):
             complaint = self._complaint(field)
             if complaint:
                 self.complaints.append((complaint, (self._names[field.name] or [field.name])[-1], None))
             elif field.name in self._given:
                 value = self._members[self._names[field.name][0]][0]
-                fine[field.name] = self._objects(field, value) if field.fields else value
+                valid[field.name] = self._objects(field, value) if field.fields else value
             elif field.default is not None:
-                fine[field.name] = field.default
-        return fine
+                valid[field.name] = field.default
+        return valid
 
     def _complaint(self, field: Field) -> str | None:
         names = self._names[field.name]

@@ -209,7 +209,7 @@ def _elements(
     if len(elements) != len(scopes):  # not only tables are in the list
         scopes = [Scope(scope.place(name))] * len(elements)
     for index, element in enumerate(elements):
-        elements[index] = None  # what was read need not be kept
+        elements[index] = None  # to free its memory
         yield element, scopes[index]
 
 
@@ -228,7 +228,7 @@ def _task(table: Any, scope: Scope) -> RawTask:
 
 
 def _nested_value(name: str, value: Any, scope: Scope) -> Any:
-    """Return a value of a task: of some fields a list of tables, which stand where their name does."""
+    """Return a value of a task: of some fields a list of tables, which have the offset of their name."""
     if name not in NESTED or not isinstance(value, list):
         return _value(value)
     place = scope.place(name)
@@ -296,7 +296,7 @@ NO_TASKS: list[Scope] = []  # one for all that have none
 
 
 class Scope:
-    """A table that matters: where it stands, where its keys stand, and the tasks in it."""
+    """A task or block: its offsets, those of its keys, and the tasks in it."""
 
     __slots__ = ("end", "keys", "start", "tasks")  # there may be many
 
@@ -306,11 +306,11 @@ class Scope:
         self.tasks = NO_TASKS  # but of a block
 
     def place(self, key: str) -> int:
-        """Return where a key stands; if it is not one of its own, where the table does."""
+        """Return the offset of a key; that of the table if the key is not in the table itself."""
         return self.keys.get(key, self.start)
 
     def note(self, name: str, place: int, *, dotted: bool) -> None:
-        """Note where a key stands, or the first part of a dotted one, which others may share."""
+        """Note the offset of a key, or of the first part of a dotted one, which others may share."""
         if name not in self.keys:
             self.keys[name] = place
         elif not dotted:
@@ -345,7 +345,7 @@ class Scan:
                 if self._owner:
                     self._owner.end = self.at
             if self._fence and self.at >= len(self._data):
-                # nothing else tells whether the last task is whole
+                # only the end of the fence shows that the last task is complete
                 raise self._unexpected("the end of the fence")
         except MalformedError as error:
             return error
@@ -401,7 +401,7 @@ class Scan:
         return self._header not in (TASK, BLOCK_TASK)
 
     def first_of_either(self) -> int:
-        """Return where the first task or block stands; of both, the later one."""
+        """Return the offset of the first task or block; of both, the later one."""
         return max([scope.start for scope in self.tasks[:1] + self.blocks[:1]], default=self._start)
 
     # Statements

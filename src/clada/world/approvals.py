@@ -1,11 +1,11 @@
 """The commands that a person has approved or blocked: `.clada/allowed-commands.json` in the workspace.
 
-A command is approved by its exact text, without surrounding blanks; what is blocked is never approved. The
+A command is approved by its exact text, without surrounding blanks; a blocked command is never approved. The
 file is never opened through a link. A damaged file is an error that says where, and no command runs until it
-is repaired: reading it as empty would forget what is blocked.
+is repaired: reading it as empty would forget blocked commands.
 
-The file travels with a repository. What it approves counts where the user trusts it (see trust.py), and what
-the user approved on this machine does in any case. What it blocks always counts, because that is safe.
+The file travels with a repository. Its approvals count if the user trusts it (see trust.py); approvals that
+the user gave on this machine always count. Blocked commands always count, because that is safe.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
 
 
 class Approvals:
-    """What is approved and blocked in a workspace, as it was when loaded, or last changed by this object."""
+    """The approved and blocked commands of a workspace, as they were when loaded or last changed here."""
 
     def __init__(self, workspace: str, data: bytes | None) -> None:
         self._workspace = workspace
@@ -74,7 +74,7 @@ class Approvals:
             os.close(root)
 
     def _set_content(self, data: bytes | None) -> None:
-        """Keep what the file says, and what of that counts."""
+        """Keep the content of the file, and the part of it that counts."""
         self._content = _content(data)
         self._trusted = data is None or is_trusted(self._workspace, FILE, data)
         self._effective = self._content if self._trusted else _intersect(self._content, _own(self._workspace))
@@ -116,7 +116,7 @@ class Approvals:
         return text.strip(BLANKS) in self._effective["network"] and self.is_approved(text)
 
     def listed(self) -> list[str]:
-        """Return a line for each command: what it may do, and its text."""
+        """Return a line for each command: its rights, and its text."""
         ignored = [f"untrusted  {text}" for text in self._content["commands"] if self.is_untrusted(text)]
         prefixes = [text for text in self._content["prefixes"] if text not in self._effective["prefixes"]]
         return [*_lines(self._effective), *ignored, *(f"untrusted  {text} …" for text in prefixes)]
@@ -143,9 +143,9 @@ class Approvals:
         return self._store(text, _without_command)
 
     def _store(self, text: str, change: Callable[[dict[str, Any], str], dict[str, Any]]) -> bool:
-        """Change what is in the file now: another process may have changed it since it was loaded.
+        """Change the present content of the file: another process may have changed it since it was loaded.
 
-        What was trusted stays so; of a file that was not, this one command is.
+        A trusted file stays trusted; of an untrusted one, only this command becomes trusted.
         """
         command = text.strip(BLANKS)
         if not command:
@@ -181,7 +181,7 @@ class Approvals:
 
 
 def described(data: bytes) -> list[str]:
-    """Return what a file of this content says, a line for each command; raise CladaError if it is damaged."""
+    """Return a line for each command of a file with this content; raise CladaError if it is damaged."""
     return _lines(_content(data))
 
 
@@ -196,7 +196,7 @@ def _lines(content: dict[str, Any]) -> list[str]:
 
 
 def _reach(prefix: str) -> str:
-    """Return in words what a prefix covers."""
+    """Describe the commands that a prefix covers."""
     words = prefix_words(prefix)
     refusal = prefixes.refusal(words) if words else "these are not the words of one command"
     if refusal:
@@ -216,7 +216,7 @@ def _covers(prefix: str, words: Sequence[str]) -> bool:
 
 
 def _own(workspace: str) -> dict[str, Any]:
-    """Return what the user approved on this machine; nothing if that cannot be read."""
+    """Return the approvals of the user on this machine; none if they cannot be read."""
     try:
         return _content(own(workspace) or None)
     except CladaError:
@@ -224,7 +224,7 @@ def _own(workspace: str) -> dict[str, Any]:
 
 
 def _intersect(content: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Return what counts of a file that is not trusted: what the user approved here, as it was approved."""
+    """Return the part of an untrusted file that counts: approvals that the user gave here."""
     return {**content, **{key: [text for text in content[key] if text in own[key]] for key in TRUSTED_LISTS}}
 
 
@@ -297,7 +297,7 @@ def _parse(data: bytes) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that is there twice: json would silently drop what the first one blocks."""
+    """Refuse a key that is there twice: json would silently drop the blocked commands of the first one."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -25,7 +25,7 @@ WORDS = {ASK: "runs by itself", MARK: "runs later"}
 HINT = "--allow-autorun writes it without asking"
 INSTALLED = "editors load and run what is in it"
 
-# What runs each of them, and when. `x/` stands for all that is in a folder of this name, `*.x` for an ending.
+# What runs each of them, and when. `x/` is everything in a folder of this name, `*.x` an ending.
 ASKED = {
     # Shells.
     "direnv runs it when a shell enters the folder": ".envrc .direnv/",
@@ -138,20 +138,20 @@ TABLE: Mapping[str, Autorun] = {
     **BY_CONTENT,
 }
 LONGEST = max(name.rstrip("/").count("/") for name in TABLE) + 1  # parts of a path in the table
-LARGEST = 1 << 20  # bytes of a file that is looked into
+LARGEST = 1 << 20  # bytes of a file that is read
 NO_PATH = ("",)
 HOOK = Autorun(ASK, "git runs it as a hook")
 
 
 def autorun_of(parts: Parts) -> Autorun | None:
-    """Return what is known of a path, as far as its names tell; what is asked about comes first."""
+    """Return the row for a path, by its names; ASK rows come first."""
     names = [fold_name(part) for part in parts]
     found = [TABLE[key] for key in _keys(names) if key in TABLE]
     return min(found, key=lambda each: each.level, default=None)
 
 
 def _keys(names: list[str]) -> list[str]:
-    """Return what the table may call a path: the end of it, its ending, and each folder on its way."""
+    """Return the keys of the table that may match a path: its end, its ending, and the folders above it."""
     keys = [f"*{os.path.splitext(names[-1])[1]}"] if names else []
     for start in range(len(names)):
         ends = range(start + 1, min(start + LONGEST, len(names)) + 1)
@@ -169,7 +169,7 @@ class AutorunGuard:
         self._root, self._ask, self._allowed = root, ask, allowed
         self._answers: dict[Parts, bool] = {}
         self._remarks: dict[str, str] = {}  # of the present operation, by path
-        self._hooks: Parts | None = None  # where git's hooks are, once that was searched for
+        self._hooks: Parts | None = None  # the directory of git's hooks, once it was read
 
     def check(self, parts: Parts, content: Callable[[], bytes]) -> None:
         """Raise CladaError if this file must not get this content; else note that it runs by itself."""
@@ -193,7 +193,7 @@ class AutorunGuard:
         return self._answers[parts]
 
     def take_remarks(self, target: str) -> tuple[str, ...]:
-        """Return what is to be said of the present operation, and begin with the next one."""
+        """Return the remarks on the present operation, and begin with the next one."""
         remarks, self._remarks = self._remarks, {}
         return tuple(text if path == target else f"{path} {text}" for path, text in remarks.items())
 

@@ -17,7 +17,7 @@ PROGRAM_WORDS = re.compile(
     r"|home|task|trust|approve|runonsave|hook|mcp|plugin|script|launch|loader|wrapper|linter|formatter|extension",
     re.IGNORECASE,
 )
-# What is not closed goes to the end, so that they take time in proportion to the text.
+# An unclosed string or comment extends to the end, so that they take linear time.
 _STRING = r'"(?:\\.?|[^"\\])*+(?:"|\Z)'
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
@@ -50,5 +50,5 @@ def _pairs(data: bytes) -> list[Any]:
     try:
         json.loads(_LAST_COMMA.sub(lambda found: found[1] or "", without_comments), object_pairs_hook=keep)
     except (ValueError, RecursionError):
-        return [("scripts", text), ("path", text)]  # what cannot be read may hold anything
+        return [("scripts", text), ("path", text)]  # unreadable content may hold anything
     return found

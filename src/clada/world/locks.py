@@ -88,7 +88,7 @@ class _Lock:
     def __init__(
         self,
         path: str,
-        name: str,  # of what is locked, for messages
+        name: str,  # of the locked thing, for messages
         timeout: float,
         waiting: Callable[[], None] | None,
         stop: int | None,

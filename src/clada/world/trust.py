@@ -64,7 +64,7 @@ def decline(workspace: str, name: str, data: bytes) -> None:
 
 
 def own(workspace: str) -> bytes:
-    """Return what is kept of the approvals that the user gave on this machine; nothing if there are none."""
+    """Return the stored approvals of the user on this machine; nothing if there are none."""
     return _read_state(workspace, OWN, LARGEST) or b""
 
 
@@ -138,7 +138,7 @@ def _state_root() -> str:
 
 
 def _state_directory(workspace: str) -> str | None:
-    """Return the directory with what is remembered of a workspace; None if others could put it there."""
+    """Return the state directory of a workspace; None if other users could have made it."""
     top, root = _state_root(), os.path.realpath(workspace).rstrip("/")
     if not os.path.isabs(top) or f"{os.path.realpath(top)}/".startswith(f"{root}/"):
         return None
@@ -151,7 +151,7 @@ def _state_directory(workspace: str) -> str | None:
 
 
 def _read_state(workspace: str, name: str, size: int) -> bytes | None:
-    """Return what is kept under this name, and one byte more than `size` at most; None if nothing is."""
+    """Return the stored file of this name, at most one byte more than `size`; None if there is none."""
     state = _state_directory(workspace)
     if state is None:
         return None

@@ -32,7 +32,7 @@ class Stop:
     """Ends a run early and in order: another thread, or a signal handler, calls `set`.
 
     `handle` becomes readable then, so that a thread that waits for something else can wait for it, too.
-    `on_set` is called right after; it may end what is under way.
+    `on_set` is called right after; it may end work in progress.
     """
 
     def __init__(self, on_set: Callable[[], None] = lambda: None) -> None:
@@ -71,7 +71,7 @@ class Stop:
 
 
 class World:
-    """What the operations of one run act on, and where they leave their output."""
+    """The files, settings and callbacks of one run, which its operations use, and their output."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         def next(self, at: int, before: int | None = None) -> int | None:
             """Return where the next block starts, at or after a place.
 
-            Dialects of rank 2 are told before which place it must be, to count at all.
+            Dialects of rank 2 get the offset before which it must start.
             """
 
         def read(self, at: int, floor: int) -> int:
@@ -62,7 +62,7 @@ def read_mixed(
 ) -> tuple[Plan, Prose] | None:
     """Read a document in all dialects that it shows, and in these notations of our own; None if in none.
 
-    What stands beside its operations is returned with the plan.
+    The text beside the operations is returned with the plan.
     """
     names = [row.name for row in NOTATIONS.values() if row.rank and holds_any(data, row.hints)]
     plan, prose = _read_together(data, [*native, *names], **how)
@@ -100,7 +100,7 @@ def shows_before(data: bytes, limit: int, **how: Unpack[ReadOptions]) -> bool:
 def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOptions]) -> bytes | None:
     """Return the document without the files that it writes, if a place is in the content of one; else None.
 
-    A fence that begins with what is at this place is only named by what stands above it: that is no content,
+    A fence that begins with the text at this offset is only named by the line above it: that is not content,
     if the word is in it, and it is not of Markdown, which shows such things. One that is never closed goes to
     the end.
     """
@@ -139,9 +139,9 @@ def _commands(name: str, **how: Unpack[ReadOptions]) -> list[str]:
 def _read_together(
     data: bytes, names: Sequence[str], *, chosen: bool = False, **how: Unpack[ReadOptions]
 ) -> tuple[Plan, Prose]:
-    """Read a document in these dialects; return what stands beside its operations, too.
+    """Read a document in these dialects; return the plan, and the text beside its operations.
 
-    Fences of a shell are only looked at where there is one beside the blocks: most documents have none.
+    Fences of a shell are only examined if there is one beside the blocks: most documents have none.
     """
     heredoc = load(SHELL)
     how = {**how, "has_shell": False}
@@ -282,7 +282,7 @@ def _read_block(reading: Reading, waiting: dict[str, _NextBlock], name: str, pla
 
 
 def _next(waiting: dict[str, _NextBlock], at: int) -> tuple[str, int, int] | None:
-    """Return the dialect of the next block, where it starts, and since where it may look for its name."""
+    """Return the dialect of the next block, its offset, and the offset after which its name may be."""
     first, nearest = "", None
     for name, each in waiting.items():
         place = each.next(at, nearest)

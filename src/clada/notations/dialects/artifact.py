@@ -11,7 +11,7 @@
     plandex = <PlandexBlock lang path> content
 
 Each but those with a slash at their end has its closing tag; they start their lines, but for <boltArtifact>,
-which may stand behind words. Only dyad has entities.
+which may come after words. Only dyad has entities.
 What never ends (type="start"), adds a dependency, or holds English (<QuickEdit>) is refused.
 """
 

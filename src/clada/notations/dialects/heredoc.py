@@ -129,11 +129,11 @@ class _Commands:
         sizes = (len(line) + 1 for line in reading.data[fence.inside : fence.inside_end].split(b"\n"))
         self.places = list(accumulate(sizes, initial=fence.inside))  # of the lines, in the document
         self.first = self.at = 0  # lines: of the command, and the next
-        self.folder = ""  # where they are by now
+        self.folder = ""  # the current directory of the commands
 
     @property
     def span(self) -> Span:
-        """Where the command stands in the document."""
+        """The offsets of the command in the document."""
         return self.places[self.first], self.places[self.at] - 1
 
     def __iter__(self) -> Iterator[Operation | Invalid]:

@@ -95,7 +95,7 @@ class Blocks:
 
 
 class _Member(Value):
-    """A value of a block, and where its key stands."""
+    """A value of a block, and the offset of its key."""
 
     text: str
     at: int

@@ -77,7 +77,7 @@ class Blocks:
         self._path: str | None = None  # of the block before
         self._end = 0  # where the block before ends
         self._many: list[str] = []  # paths for the next blocks of one fence
-        self._fenced = False  # the block stands in a fence
+        self._fenced = False  # the block is in a fence
 
     def next(self, at: int) -> int | None:
         """Return where the next block starts, at or after a place."""
@@ -160,7 +160,7 @@ class Blocks:
         """Return the dividers of a block, and its end.
 
         If some dividers are as long as the head, only these count. An END of another length than the head's
-        ends a block in the content, if one was begun there.
+        ends a block in the content, if one starts there.
         """
         indent, signs = head.groups()
         length, inner, dashed = len(signs), 0, signs[:1] == b"-"
@@ -218,7 +218,7 @@ class Blocks:
     def _operation(
         self, span: Span, path: str | None, old: str, new: str, near: int | None = None
     ) -> Operation | Invalid:
-        """Return the operation of a block: an edit, or a write where nothing is to be found."""
+        """Return the operation of a block: an edit, or a write if there is no search text."""
         reading, at = self.reading, span[0]
         if path is None:
             return reading.invalid("edit", at, span, MISSING_NAME, "path")
@@ -292,7 +292,7 @@ class Blocks:
 
 
 def _path_in_a_fence(above: Iterable[bytes]) -> str | None:
-    """Return the path that a fence holds alone, if it stands above the one of a block: the nearest first."""
+    """Return the path that is alone in a fence above that of the block; the nearest one counts."""
     lines = [line for line in above if line.strip()]
     if len(lines) != 4 or not all(fence_line(lines[number]) for number in (0, 1, 3)):  # noqa: PLR2004 (they are)
         return None

@@ -75,7 +75,7 @@ class Blocks:
     def __init__(self, reading: Reading) -> None:
         self.reading, self.data = reading, reading.data
         self.seen: dict[str, set[tuple[str, str, int]]] = {}  # hunks of each file
-        self._unclosed = False  # the last fence that was looked at has no end
+        self._unclosed = False  # the last examined fence has no end
 
     def next(self, at: int) -> int | None:
         """Return where the next diff starts: a header, a mail, or a fence tagged as a diff with changes."""
@@ -96,7 +96,7 @@ class Blocks:
         return None
 
     def _transcript(self, start: int, floor: int) -> int | None:
-        """Return where the fence ends in which this stands, if it shows what a program has printed.
+        """Return the end of the fence around an offset, if the fence shows the output of a program.
 
         Its tag says so, or the line above it; with --format=udiff, only the tag.
         """
@@ -164,7 +164,7 @@ class _Extent:
 
 
 def _extent(reading: Reading, at: int, floor: int) -> _Extent:
-    """Return how far the diff goes that starts here: the fence that it opens, or stands in, or not known."""
+    """Return the extent of the diff that starts here: the fence that it opens or is in, or unknown."""
     data, limit = reading.data, reading.end
     if data[at : at + 1] not in b"dF-":
         return _Extent.of_fence(data, at, limit)
@@ -228,7 +228,7 @@ class _Diff:
         return extent.end if extent.fenced else last
 
     def _take(self, line: str, at: int, end: int) -> int | None:
-        """Take a line into the file that it belongs to; return where it ends, or None if it is of no diff."""
+        """Add a line to the file that it belongs to; return its end, or None if it is not part of a diff."""
         file = self.files[-1] if self.files else None
         if self._take_header(line, at, end, file):
             return end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from clada.notations.reading import ChangedLines
 from clada.operations.edit import Hunk
 from clada.text.elision import elided_content, find_elision
 from clada.values import Value
@@ -45,19 +46,16 @@ class Names(Value):
     copied: str | None = None
 
 
-class HunkDraft:
-    """A hunk while it is read."""
+class HunkDraft(ChangedLines):
+    """A hunk of a diff while it is read."""
 
     def __init__(self, numbers: Match[str] | None, at: int) -> None:
+        super().__init__(at)
         groups = numbers.groups() if numbers else (None,) * 4
-        self.at, self.start = at, None if groups[0] is None else int(groups[0])
+        self.start = None if groups[0] is None else int(groups[0])
         self.counts = (
             None if groups[0] is None else (int(groups[1] or "1"), int(groups[3] or "1"))
         )  # of old and new lines
-        self.old: list[str] = []
-        self.new: list[str] = []
-        self.added: list[str] = []
-        self.changes = False
         self.blank = 0  # lines at its end that are empty, without even a blank
         self.last = ""  # the sign of the last line
         self.no_newline: set[str] = set()  # signs of lines that end the file without a line break
@@ -70,13 +68,7 @@ class HunkDraft:
             return
         self.blank = 0 if line else self.blank + 1
         self.last = sign
-        if sign != "+":
-            self.old.append(text)
-        if sign != "-":
-            self.new.append(text)
-        if sign == "+":
-            self.added.append(text)
-        self.changes = self.changes or sign in "+-"
+        self.take_line(sign, text)
 
     def lines(self) -> tuple[list[str], list[str]]:
         """Return old and new lines, without empty ones at the end, which may be those after the diff.
@@ -162,7 +154,7 @@ class FileDiff:
         self._new = _name(text)
 
     def take_name(self, path: str | None) -> None:
-        """Take the name that stands outside of the diff."""
+        """Take the name that is given outside of the diff."""
         self.named_from_outside, self._old, self._new = True, path, path
 
     def begin_hunk(self, numbers: Match[str] | None, at: int) -> None:

@@ -5,9 +5,9 @@
             | *** Delete File: PATH
             | *** Update File: PATH  [*** Move to: PATH]  { hunk }
     hunk    = { @@ [anchor] }  { blank context | -old | +new | empty line }  [*** End of File]
-    anchor  = a line of the file that stands before the hunk
+    anchor  = a line of the file before the hunk
 
-Around it may stand a fence, and a here-document: [cd DIR &&] apply_patch <<'EOF' … EOF; where one of these is
+It may be in a fence, and in a here-document: [cd DIR &&] apply_patch <<'EOF' … EOF; if one of these is
 closed, `*** End Patch` may be missing. Markers may have blanks behind them, and before them but in an update;
 the last `*** End Patch` may have blanks before it everywhere.
 """
@@ -19,7 +19,7 @@ import re
 from clada.errors import shortened
 from clada.notations.markdown import LinePattern, line_end, lines_above, open_fence
 from clada.notations.path_text import is_placeholder
-from clada.notations.reading import Reading, UnreadableError
+from clada.notations.reading import ChangedLines, Reading, UnreadableError
 from clada.notations.registry import SHELL, load
 from clada.operations.edit import TYPOGRAPHIC, Hunk
 from clada.text.elision import elided_content, find_elision
@@ -38,7 +38,7 @@ _START = LinePattern(
     rb"[ \t]*+\*\*\* (?:(Begin Patch)[ \t]*+(?=\n|\Z)|(?:Add|Update|Delete) File: |"
     rb"B(?:e(?:g(?:i(?:n(?: (?:P(?:a(?:t(?:c)?)?)?)?)?)?)?)?)?\Z)"
 )
-# The first marker after the beginning that tells what it is.
+# The first marker after the beginning, which decides whether it is a patch.
 _FILE = re.compile(rb"\n[ \t]*+\*\*\* (?:(Add|Update|Delete) File: |(?:Begin|End) Patch)")
 _CUT = re.compile(rb"\s*+(?:\*[^\n]*+)?\Z")
 _BODY = re.compile(rb"[^\n]*+(?:\n(?:@@|[-+ ]|\*\*\* )|\n?\Z)")
@@ -55,7 +55,7 @@ class Blocks:
         self.reading, self.data = reading, reading.data
 
     def next(self, at: int) -> int | None:
-        """Return where the next patch starts; where one has lost its beginning, if that is sure."""
+        """Return where the next patch starts, or the rest of one that surely has lost its beginning."""
         data, end = self.data, self.reading.end
         while found := _START.next(data, at, end):
             start = found.start() + (data[found.start() : found.start() + 1] == b"\n")
@@ -69,7 +69,7 @@ class Blocks:
         return None
 
     def _among_commands(self, start: int, floor: int) -> int | None:
-        """Return where the fence of a shell ends in which a patch stands beside commands that write, too."""
+        """Return the end of the fence of a shell around a patch, if it has other commands that write, too."""
         opened = open_fence(self.data, floor, start)
         if opened is None:
             return None
@@ -108,7 +108,7 @@ class _Patch:
         self.wrong: tuple[int, str] | None = None  # before the first section
 
     def _look_above(self, floor: int) -> None:
-        """Find the fence and the here-document that the patch stands in."""
+        """Find the fence and the here-document around the patch."""
         fence = open_fence(self.data, floor, self.at)
         if fence:
             self.closers.add(fence.mark)
@@ -167,14 +167,14 @@ class _Patch:
             self._complain(at, f'"{shortened(marker.decode())}" cannot stand here')
 
     def _complain(self, at: int, message: str) -> None:
-        """Keep what is wrong with the section, or with what comes before the first one."""
+        """Note an error of the section, or of the text before the first one."""
         if self.section:
             self.section.complain(at, message)
         else:
             self.wrong = self.wrong or (at, message)
 
     def _close_section(self, end: int) -> None:
-        """Make operations of the section that ends here; where none has begun, of what is wrong so far."""
+        """Make operations of the section that ends here; without a section, of the errors so far."""
         if self.section:
             self.items += self.section.operations(self.reading, (self.since, end))
             self.since = end
@@ -195,16 +195,13 @@ class _Patch:
         return end
 
 
-class _HunkDraft:
+class _HunkDraft(ChangedLines):
     """A hunk of an update while it is read."""
 
     def __init__(self, at: int) -> None:
-        self.at, self.at_end = at, False
+        super().__init__(at)
+        self.at_end = False
         self.anchors: list[str] = []
-        self.old: list[str] = []
-        self.new: list[str] = []
-        self.added: list[str] = []
-        self.changes = False
 
     def value(self, line: int) -> Hunk:
         """Return the hunk; what only adds goes after its anchor, or to the end of the file."""
@@ -224,7 +221,7 @@ class _Section:
         self.wrong: tuple[int, str] | None = None
 
     def complain(self, at: int, message: str) -> None:
-        """Keep what is wrong first."""
+        """Note the first error."""
         self.wrong = self.wrong or (at, message)
 
     def take(self, line: str, at: int) -> None:
@@ -247,16 +244,10 @@ class _Section:
             return
         if not self.hunks:
             self.hunks.append(_HunkDraft(at))
-        hunk, sign, text = self.hunks[-1], line[:1], line[1:]
+        sign, text = line[:1], line[1:]
         if sign not in ("", " ", "+", "-"):
             self.complain(at, f'a line of a change starts with a blank, + or -, not "{shortened(line)}"')
-        if sign != "+":
-            hunk.old.append(text)
-        if sign != "-":
-            hunk.new.append(text)
-        if sign == "+":
-            hunk.added.append(text)
-        hunk.changes = hunk.changes or sign in ("+", "-")
+        self.hunks[-1].take_line(sign, text)
 
     def _take_anchor(self, line: str, at: int) -> None:
         hunk = self.hunks[-1] if self.hunks else None
@@ -305,7 +296,7 @@ class _Section:
         return made
 
     def _elision(self, hunks: list[_HunkDraft]) -> tuple[int, str] | None:
-        """Return what is wrong where an added line stands for code that is not there."""
+        """Return the error of an added line that stands for omitted code."""
         for hunk in hunks:
             elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
             if elided:

@@ -97,7 +97,7 @@ _CONFLICT = tuple(
 _HUNK = re.compile(r"@@ [^\n]*+")
 _EDITS_SHOWN = (*MARKDOWN, ".diff", ".patch")  # ends of files that may have such lines
 DIFFS = frozenset("diff patch udiff".split())
-_BESIDE = SHELLS | OUTPUTS | DIFFS  # languages of fences that are no files
+_BESIDE = SHELLS | OUTPUTS | DIFFS  # languages of fences that are not files
 MANY = 20  # blocks: answers have fewer, and manuals name most of their examples at times
 _WORDS, IN_ALL_WORDS = (b" SEARCH", b" ORIGINAL", b" REPLACE", b" UPDATED"), b"A"  # of markers
 _NESTING = ("md", "markdown")
@@ -129,7 +129,7 @@ class Blocks:
         return None
 
     def _note_written(self, path: str) -> None:
-        """Keep that a path has one more block: the next; `./a.py` is `a.py`."""
+        """Note that the next block is another one of this path; `./a.py` is `a.py`."""
         number = len(self.reading.blocks)
         path = "/".join(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
         if path in self._written:
@@ -308,7 +308,7 @@ class Blocks:
         found = tagged_file(self.data, start, self.reading.end)
         return found and _Found(found[0], FenceName((found[1],)), start, found[0].end, tagged=True)
 
-    def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (its name was looked for by `next`)
+    def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (`next` has found its name)
         """Read the block that starts here, after what ended at `floor`; return where it ends."""
         found = self._found
         if found is None or found.start != at:  # pragma: no cover (next was asked first)
@@ -378,7 +378,7 @@ class Blocks:
     def _ends_too_early(self, found: _Found) -> bool:
         """Whether the line that closes a block may be one of its own, as in the docstring of a module.
 
-        Then it stands in a string or a comment, or is further in; or a fence without a name is left over.
+        Then it is in a string or a comment, or indented more; or a fence without a name is left over.
         """
         fence, data, limit = found.fence, self.data, self.reading.end
         if fence.further_in or ends_inside(self._content(found), found.called.names[0]):
@@ -392,7 +392,7 @@ class Blocks:
         return data[start : start + 1] != b"<" and not from_outside("", self._above(start, fence.end)).names
 
     def finish(self) -> None:
-        """Settle what only all blocks can tell: files that stand twice, or beside edits of them."""
+        """Decide on files that are written twice, or beside edits of them: this needs all blocks."""
         blocks = self.reading.blocks
         if NAME not in self.reading.dialects:
             return

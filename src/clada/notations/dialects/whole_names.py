@@ -2,7 +2,7 @@
 
 Files may also be in tags: <file path="PATH">, <codeblock path="PATH">, <antArtifact … title="PATH">.
 
-Also what shows that a fence is no file, though a path stands there: a citation, an excerpt, commands, output.
+It also recognises fences that are not files although they have a path: citations, excerpts, commands, output.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def different(names: tuple[str, ...]) -> list[str]:
 def names_of_one(names: list[str]) -> tuple[str, str] | None:
     """Return the longest of several names, and another, if they are the ends of it; None of different files.
 
-    An absolute path is none of the workspace: the longest of the others stands for it.
+    An absolute path is not one of the workspace: the longest of the others replaces it.
     """
     plain = sorted((name.replace("\\", "/").removeprefix("./") for name in names), key=len, reverse=True)
     if not all(plain[0].endswith("/" + name) for name in plain[1:]):

@@ -102,7 +102,7 @@ class Blocks:
         return region if region[2] - region[1] > SMALL or self._has_calls(region[1], region[2]) else None
 
     def _has_calls(self, start: int, end: int) -> bool:
-        """Whether there is a call in the JSON; where it cannot be read, that is to be told."""
+        """Whether there is a call in the JSON; also if it cannot be read, so that the error is reported."""
         log = Log(Reading(self.reading.data), start, end)
         try:
             log.take_all(list(read_records(self.reading.data, start, end)))

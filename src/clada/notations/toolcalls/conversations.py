@@ -79,10 +79,12 @@ class Log:
         self._atomic: list[Made] = []  # those of which all is done, or nothing
         self._ignored: dict[str, int] = {}  # how many calls, by tool
         self._first_ignored: dict[str, int] = {}  # where the first call of each is
-        self._root = self._cwd = self._base = ""  # the first working directory, the last one, where that is
+        self._root = self._cwd = self._base = (
+            ""  # the first working directory, the last one, its relative path
+        )
         self._roots: tuple[str, ...] = ()
         self._at = self._end = 0  # of the record
-        self.trajectory: int | None = None  # where one of SWE-agent starts
+        self.trajectory: int | None = None  # the offset of a SWE-agent trajectory
 
     def take_all(self, records: Sequence[tuple[int, int, Any]]) -> None:
         """Take all values of the log that count."""
@@ -234,7 +236,7 @@ class Log:
         arguments: Any,
         value: Mapping[str, Any],
     ) -> None:
-        """Add a call to the open message; the same call of the same message, told again, only once."""
+        """Add a call to the open message; a repeated call of the same message counts once."""
         at = place.at if isinstance(place, PlacedObject) else self._at
         name = name if isinstance(name, str) else ""
         identity = value.get("call_id", value.get("id"))
@@ -314,7 +316,7 @@ class Log:
         blocks[-1] = blocks[-1].replace(operations=(*others, covering))
 
     def _note(self) -> None:
-        """Say which calls are no operations, and how many failed."""
+        """Note which calls are not operations, and how many failed."""
         ignored = Ignored(self.reading)
         for name, count in self._ignored.items():
             if count:
@@ -328,7 +330,7 @@ class Log:
 
 
 def _kind_and_role(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return what an object is, and whose message, where it says so."""
+    """Return the type of an object and the role of its message, if they are given."""
     kind, role = value.get("type"), value.get("role")
     return kind if isinstance(kind, str) else None, role if isinstance(role, str) else None
 

@@ -100,7 +100,7 @@ def escape_complaint(text: str, path: str = "", known: str = "") -> str | None:
 
 
 def elision_complaint(text: str, known: str = "") -> str | None:
-    """Return what is said of a text with a line that stands for other code."""
+    """Return the error of a text with a line that stands for omitted code."""
     elided = find_elision(text, known)
     return elided_content(elided[1]) if elided else None
 

@@ -10,7 +10,7 @@
            | @name(id): {json}
            | <tool-use> { <save args="p"> content </save> } </tool-use>          or append, patch, shell
 
-The text between two literal words counts, there are no entities: a value goes to the first closing tag, but
+The text between two literal words counts, without entities: a value ends at the first closing tag, but
 `content` and `diff` to the last before the tool's own. A tool starts its line; what calls do is in `tools`.
 """
 

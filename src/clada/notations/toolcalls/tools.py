@@ -72,7 +72,7 @@ _PATCH_MARKER = re.compile(r"^\*\*\* (?!End of File[ \t]*$)", re.MULTILINE)
 
 
 class Call(Value):
-    """A call of a tool: where it stands in the document, and the directory in which its paths begin."""
+    """A call of a tool, its offsets in the document, and the directory of its relative paths."""
 
     name: str
     arguments: Any  # an object, if it is right
@@ -489,7 +489,7 @@ class Arguments:
 
 
 def decode_json(text: str, name: str) -> Any:
-    """Return the value that a text of JSON stands for; refuse the call where it does not."""
+    """Return the value that a text of JSON stands for; refuse the call if it is not JSON."""
     try:
         return strict_value(text)
     except ValueError as error:

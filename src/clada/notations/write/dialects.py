@@ -137,7 +137,7 @@ def hunk_text(hunk: DiffHunk) -> Iterator[str]:
 
 
 def git_name(side: str, path: str) -> str:
-    """Return a path as git writes it: quoted, where it has to be."""
+    """Return a path as git writes it: quoted if necessary."""
     plain = path.isascii() and path.isprintable() and not set(path) & set('\\" ')
     if plain:
         return f"{side}/{path}"

@@ -44,7 +44,7 @@ class Ownership(Value):
 
 
 class Target(Value):
-    """A name in a directory to write to, and what is known of the file that has this name."""
+    """A name in a directory to write to, and the status of the file that has this name."""
 
     parent: int
     name: str

@@ -32,7 +32,7 @@ class _NewEntry(Value):
 
 
 class _Node:
-    """What the overlay knows of one path and of those below it."""
+    """The changes of the overlay at one path and below it."""
 
     __slots__ = ("below", "is_changed", "made")
 
@@ -160,7 +160,7 @@ class Overlay:
         return None, frozenset()
 
     def flush(self) -> None:
-        """Store what is held."""
+        """Store the held changes."""
         held, self._held = self._held, None
         if held:
             self._store(held[0], held[1].data, None, len(held[1].data))
@@ -281,7 +281,7 @@ class Overlay:
         return [(display_path(parts), old, new) for parts, old, new in both if old != new]
 
     def _find_node(self, parts: Parts) -> tuple[_Node | None, bool]:
-        """Return the node of a path, if there is one, and whether the disk counts for what it does not know.
+        """Return the node of a path, if there is one, and whether the disk counts for everything else.
 
         It does not if the overlay has made or removed something above the path.
         """

@@ -54,7 +54,7 @@ class WorkspaceReader:
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing else was read since
 
     def flush(self) -> None:
-        """Write what is held in memory, before anything is examined. A reader holds nothing."""
+        """Write changes that are held in memory, before anything is read. A reader holds none."""
 
     # Paths.
 

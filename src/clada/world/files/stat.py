@@ -42,7 +42,7 @@ class Stamp(namedtuple("Stamp", "mode inode size modified changed", defaults=(0,
     def of(cls, status: os.stat_result, *, listing: bool = False) -> Self:
         """Return the stamp of a status.
 
-        Of a directory, size and times count only with `listing`: they change with what is in it.
+        Of a directory, size and times count only with `listing`: they change with its entries.
         """
         if stat.S_ISDIR(status.st_mode) and not listing:
             return cls(status.st_mode, status.st_ino)

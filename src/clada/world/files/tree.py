@@ -39,7 +39,7 @@ def walk(
 ) -> Iterator[tuple[Parts, Entry]]:
     """Yield all that is below a directory, each directory after its content.
 
-    Directories whose name `enter` does not take are yielded without what is in them.
+    Directories whose name `enter` does not take are yielded without their entries.
     """
     waiting: list[tuple[Parts, Entry | None]] = [((*top, name), None) for name in files.names(top)]
     while waiting:
@@ -79,7 +79,7 @@ def refuse_workspace(files: Files, parts: Parts) -> None:
 def remove(files: Files, parts: Parts) -> list[Parts]:
     """Remove an entry with all below it; links are removed, never followed.
 
-    If something below cannot be removed, raise PartlyRemovedError with what was removed by then.
+    If something below cannot be removed, raise PartlyRemovedError with the paths that were removed by then.
     """
     entry = existing(files, parts)
     refuse_workspace(files, parts)

@@ -40,7 +40,7 @@ class Directory:
 
 
 def raise_error(_path: str, error: OSError) -> None:
-    """Raise the error: what a walk does unless it is told otherwise."""
+    """Raise the error: the default of a walk."""
     raise error
 
 
@@ -60,7 +60,7 @@ def walk(
     A caller decides where the walk goes next by changing `Directory.enter`. A directory that cannot be read
     is passed to `on_error`, by its path below the top, and left out; one that was removed or replaced since
     it was listed is left out without that. `start` are the paths below the top to begin with.
-    `breadth_first` yields what is near the top first.
+    `breadth_first` yields directories near the top first.
     """
     try:
         root = open_directory(top)

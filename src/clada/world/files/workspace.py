@@ -83,13 +83,13 @@ class Workspace(WorkspaceReader):
                 if parts not in ROOTS:
                     snapshot.prepare(parts, self._directories.handle(parts[:-1]))
             except (CladaError, OSError):
-                continue  # the operation that names it will say what is wrong
+                continue  # the operation that names it will report the error
 
     def __enter__(self) -> Self:
         return self
 
     def close(self, error: type[BaseException] | None = None, *_: object) -> None:
-        """Write what is held in memory, and close all handles; a second call does nothing.
+        """Write changes that are held in memory, and close all handles; a second call does nothing.
 
         Raise CladaError if the workspace itself was moved or removed, unless there is another error.
         """
@@ -158,7 +158,7 @@ class Workspace(WorkspaceReader):
         return True
 
     def flush(self) -> None:
-        """Write what is held in memory."""
+        """Write changes that are held in memory."""
         if self._held:
             (parts, text, read), self._held = self._held, None
             self._store(parts, text.data, None, read)
@@ -316,7 +316,7 @@ class Workspace(WorkspaceReader):
             self._snapshot.retract_move()
 
     def _save_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
-        """Save what is moved, with all that is in it, and what it replaces; return their paths."""
+        """Save an entry that is moved, all entries below it, and the one it replaces; return their paths."""
         snapshot = self._snapshot
         if snapshot is None:
             return []

@@ -38,7 +38,7 @@ TAKES_PATHS = ("status", "diff", "log", "show", "ls-files")
 
 
 class Operands(Value):
-    """What git is given behind its options: revisions, as git resolves them, and paths, literally."""
+    """The operands of git after its options: revisions, as git resolves them, and literal paths."""
 
     revisions: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def sorted_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
 
 
 def _is_all_revisions(words: Sequence[str], directory: str, git: Git) -> bool:
-    """Ask git, which resolves ranges and all else that can stand before `--`, and opens no file for it."""
+    """Ask git, which resolves ranges and everything else before `--`, and opens no file for it."""
     call = ("rev-list", "--no-walk", "--max-count=0", "--quiet", "--end-of-options")
     return git.call(*call, *words, "--", directory=directory).code == 0
 
@@ -98,7 +98,7 @@ def allowed_command(
 
 
 def _all_but(paths: Sequence[str], hidden: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths, or everything, without what is hidden."""
+    """Return the paths, or everything, without hidden ones."""
     given = [f":(literal){path}" for path in paths] or [":(top)"]
     return (*given, *(f":(top,exclude,literal){path}" for path in hidden))
 
@@ -158,7 +158,7 @@ def _refuse_nested(git: Git) -> None:
 
 
 def _list_paths(git: Git, *call: str) -> list[str]:
-    """Return what git lists; nothing if there is no such stash, which git itself will report."""
+    """Return the paths that git lists; none if there is no such stash, which git itself will report."""
     result = git.call(*call)
     return os.fsdecode(result.output).split("\0")[:-1] if result.code == 0 else []
 

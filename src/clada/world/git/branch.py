@@ -1,4 +1,4 @@
-"""The commits of a run on the branch: of what was there before it, and of what it changed.
+"""The commits of a run on the branch: one of the work before it, and one of its own changes.
 
 They hold what git itself would commit, and are built in an index of their own. Afterwards the user's index
 equals HEAD for the files that were committed, and all else that is staged stays staged. All of this is in
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from clada.world.git.repository import Repository
     from clada.world.git.staging import Indexed, Staged
 
-    Found = tuple[str, dict[str, Staged], list[str]]  # HEAD, what is staged, and the files to commit
+    Found = tuple[str, dict[str, Staged], list[str]]  # HEAD, the staged entries, and the files to commit
 
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
@@ -46,7 +46,7 @@ SHORT = 9  # characters of a commit's hash that are shown
 
 
 class _HeadMoved(Exception):  # noqa: N818 (not an error, but a reason to try again)
-    """HEAD is no longer what the commit was made for."""
+    """HEAD has moved since the commit was made."""
 
 
 class _FileSaved(Exception):  # noqa: N818 (as above)
@@ -54,7 +54,7 @@ class _FileSaved(Exception):  # noqa: N818 (as above)
 
 
 class _LastCommit(Value):
-    """What the commit before the run leaves for the one after it."""
+    """State that the commit before the run passes to the one after it."""
 
     branch: str
     head: Head
@@ -63,16 +63,16 @@ class _LastCommit(Value):
 
 
 class _Draft(Value):
-    """What a commit is made from."""
+    """The parts of a commit that is being made."""
 
     own: IndexCopy
     old: Head
-    different: Mapping[str, Staged]  # what the user's index has in another way than the old HEAD
+    different: Mapping[str, Staged]  # entries of the user's index that differ from the old HEAD
     message: str
 
 
 class BranchCommits:
-    """The commits of a run on the branch that is checked out: of what was there, and of what it changed.
+    """The commits of a run on the current branch: one of the work before it, and one of its changes.
 
     The repository's lock must be held. Errors are CladaError.
     """
@@ -87,7 +87,7 @@ class BranchCommits:
         uncommitted: frozenset[str] = frozenset(),
         unignored: frozenset[str] = frozenset(),
     ) -> None:
-        """Take what the settings say.
+        """Take the settings.
 
         Both are paths below the repository's root. uncommitted: files that stay out unless git tracks them;
         unignored: places that git ignored before an earlier run, and that stay out for that.
@@ -96,24 +96,22 @@ class BranchCommits:
         self._author = None if author == ME else read_author(author)
         self._selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
         self._before: _LastCommit | None = None
-        self._prepared: tuple[Stamp | None, Found] | None = (
-            None  # the index that was seen, and what was found
-        )
+        self._prepared: tuple[Stamp | None, Found] | None = None  # the index that was read, and the result
         self._unreported: str | None = None  # a commit that was made when an interrupt came
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the person has to know, in order."""
+        """Notes for the user, in order."""
         return self._selection.notes
 
     @property
     def ignored(self) -> frozenset[str]:
-        """What git ignored before the run, by its path below the root, as far as that was asked for."""
+        """Paths below the root that git ignored before the run, if that was asked for."""
         return self._selection.ignored
 
     @property
     def unignored(self) -> frozenset[str]:
-        """What it ignored before an earlier run, and is untracked by now."""
+        """Paths that git ignored before an earlier run, and that are untracked now."""
         return self._selection.unignored
 
     @property
@@ -133,7 +131,7 @@ class BranchCommits:
     ) -> None:
         """Raise if commits could not be made, as `before` would, which has the same arguments.
 
-        Nothing is committed. What was found counts for `before`, unless the index has changed by then.
+        Nothing is committed. `before` uses the result, unless the index has changed by then.
         """
         with os_errors_as_git_errors():
             git = self._ready_git(stop)
@@ -254,7 +252,7 @@ class BranchCommits:
         raise git_error("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
 
     def look(self, git: Git | None = None) -> None:
-        """Find out where HEAD is by now; what the user committed meanwhile is no longer staged.
+        """Read HEAD again; files that the user committed meanwhile are no longer staged.
 
         Raise if no commit can be made: there are unmerged files, or it is another branch than before.
         """
@@ -330,13 +328,13 @@ class BranchCommits:
         return made
 
     def _is_taken_in(self, path: str, each: Staged) -> bool:
-        """Return whether the commit before the run has what the tree has of a file that is staged."""
+        """Return whether the commit before the run has the tree's version of a staged file."""
         if not path.startswith(self._repository.prefix) or each.is_submodule or each.announced:
             return False
         return each.indexed.is_there or not os.path.lexists(os.path.join(self._repository.root, path))
 
     def _set_head(self, draft: _Draft, made: Head, taken: frozenset[str]) -> None:
-        """Set HEAD to the commit, and bring the user's index along: of what it took, nothing stays staged."""
+        """Set HEAD to the commit, and update the user's index: committed files are no longer staged."""
         own, last = draft.own, self._before
         with locked_index(self._repository) as lock:
             if last and head_name(self._repository) != last.branch:
@@ -429,7 +427,7 @@ def _replace_entries(
 
 
 def _may_change_ignored(planned: Sequence[str], *, wide: bool) -> bool:
-    """Return whether a run may change what git ignores."""
+    """Return whether a run may change which files git ignores."""
     return wide or any(os.path.basename(path) == GITIGNORE for path in planned)
 
 

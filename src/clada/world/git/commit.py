@@ -1,4 +1,4 @@
-"""What commits are made from: what changed in the work tree, where HEAD is, which files cannot be committed.
+"""The parts of a commit: changes in the work tree, HEAD, messages, and files that cannot be committed.
 
 Nothing here runs `git add` or `git commit`, which would run filters and hooks and enter nested repositories.
 """
@@ -33,7 +33,7 @@ GITIGNORE = ".gitignore"
 FEW = 50  # paths that git finds in its index faster than it can list the whole of it
 
 
-# What changed.
+# Changes.
 
 
 class WorkTreeStatus(Value):
@@ -50,7 +50,7 @@ class WorkTreeStatus(Value):
 
 
 def work_tree_status(git: Git, prefix: str, *, ignored: bool = False) -> WorkTreeStatus:
-    """Return what changed below the prefix, by one `git status`; if asked for, what is ignored there, too."""
+    """Return the changes below the prefix, by one `git status`; with `ignored`, also ignored paths."""
     limit = [*(["--ignored=matching"] if ignored else []), *(["--", prefix.rstrip("/")] if prefix else [])]
     found: dict[str, list[str]] = {name: [] for name in WorkTreeStatus.__match_args__[1:]}
     head: str | None = None
@@ -106,7 +106,7 @@ def with_parents(path: str) -> Iterable[str]:
 
 
 class WorkTree:
-    """Looks at the files without following links, and remembers what it saw."""
+    """Reads the status of files without following links, and caches it."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -248,7 +248,7 @@ def listed(paths: Sequence[str]) -> str:
 
 
 USERS_SCOPES = ("system", "global")
-CLEANING = ("clean", "process")  # what a filter does to a file that is committed
+CLEANING = ("clean", "process")  # the directions of a filter that apply to commits
 PLAIN = ("unspecified", "unset", "set", "", "utf-8", "utf8")  # values of an encoding that change nothing
 FILTERED = ":(top,exclude,attr:!filter)"  # all but those without a filter
 REQUIRED, TRUE = ".required", ("true", "yes", "on", "1")
@@ -367,7 +367,7 @@ def _attributes(git: Git, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _can_convert(git: Git, path: str, *, dry: bool) -> bool:
-    """Ask git whether it can turn the file into what a commit would hold; if not, it may only say so."""
+    """Ask git whether it can convert the file for a commit; it may only warn if it cannot."""
     writing = () if dry else ("-w",)
     result = git.call("hash-object", *writing, "--path", path, "--", os.path.join(git.root, path))
     return result.code == 0 and b"error: " not in result.errors

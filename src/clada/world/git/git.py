@@ -36,7 +36,7 @@ MOMENT = 0.2  # seconds that a git call has to end by itself when the run must e
 
 
 class GitOutput(Value):
-    """What a git process printed, and its exit code."""
+    """The output of a git process, and its exit code."""
 
     code: int
     output: bytes
@@ -67,7 +67,7 @@ class Git(Value):
         return run(argv, given, stdin, self._refuse_pipes, rules, self.stop)
 
     def check_output(self, *arguments: str, stdin: bytes = b"", **variables: str) -> bytes:
-        """Run git and return what it printed; raise CladaError if it fails."""
+        """Run git and return its output; raise CladaError if it fails."""
         result = self.call(*arguments, stdin=stdin, **variables)
         if result.code != 0:
             raise git_call_error(arguments[0], result)

@@ -1,4 +1,4 @@
-"""What keeps git harmless in a repository that others wrote: settings, environment, and what it may reach.
+"""Hardens git against hostile repositories: settings, environment, and the paths that it may reach.
 
 clada's own calls write the git directory; a stash writes the work tree, too. No network, and no programs but
 git's own. Where the user's configuration has filters (LFS), what converts contents runs as it always did:
@@ -86,7 +86,7 @@ KEPT = (
     "GIT_COMMITTER_EMAIL",
 )
 
-# For clada's own calls: it parses what git prints, and must see the objects as they really are.
+# For clada's own calls: it parses the output of git, and must see the objects as they really are.
 OWN_VARIABLES = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 # What replaces a driver of the repository's own configuration. An empty merge driver would count as a merge
@@ -149,7 +149,7 @@ class GitConfinement(Value):
 
 
 def git_confinement(repository: Repository, *, drivers: bool = False) -> GitConfinement | None:
-    """Return what git may reach in a repository; None if nothing can keep it there.
+    """Return the paths that git may reach in a repository; None if it cannot be confined.
 
     `drivers`: whether some of the repository's own are replaced by harmless ones, which a shell starts.
     """

@@ -1,6 +1,6 @@
 """Git's index: a copy of the user's in which a commit is built, and the lock under which one is replaced.
 
-The user's own index is never staged into. What a commit is made of is staged in a copy, which keeps what git
+The user's own index is never staged into. The files of a commit are staged in a copy, which keeps what git
 knows of the files (and so costs no more than staging in place); then the user's is replaced in one rename,
 while `index.lock` keeps other git processes from it. If clada is killed in between, the lock says that it is
 clada's, and which copy was to become the index: the next command finishes that.
@@ -45,7 +45,7 @@ SIGNS_OF_SUBMODULES = (b"\0\0\xe0\0", b"link")
 HEX = frozenset("0123456789abcdef")
 
 
-# What is in progress when one of these is in the git directory, and how it is ended.
+# Operations in progress, by their file in the git directory, and the command that ends each.
 IN_PROGRESS = (
     ("rebase-merge", "a rebase", "git rebase --continue or --abort"),
     ("rebase-apply", "a rebase or git am", "git rebase --continue or --abort (git am --abort)"),
@@ -199,7 +199,7 @@ def clear_stale_lock_of(workspace: str) -> None:
 
 
 def clear_stale_lock(repository: Repository) -> bool:
-    """Remove the lock of a clada that was killed, and finish what it was at; return whether none is left."""
+    """Remove the lock of a killed clada, and finish its commit; return whether no lock is left."""
     match read_stale_lock(repository):
         case None:
             return False
@@ -239,7 +239,7 @@ def _reads_as(path: str, commit: str) -> bool:
 
 
 def read_stale_lock(repository: Repository) -> list[str] | None:
-    """Return what the lock of a clada that was killed says; nothing without a lock, None if it is in use."""
+    """Return the content of the lock of a killed clada; nothing without a lock, None if it is in use."""
     try:
         with open(_lock_path(repository), "rb", opener=safe_opener) as file:
             words = file.read(MAX_LOCK).decode("ascii", "replace").split(" ")

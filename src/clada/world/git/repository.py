@@ -93,7 +93,7 @@ def suggest_no_git() -> Iterator[None]:
 
 
 def as_git_error(error: OSError) -> CladaError:
-    """Return the error for what the system refused in the repository."""
+    """Return the error for a system error in the repository."""
     return git_error(f"cannot work in the repository: {escape_controls(system_words(error))}", "repair this")
 
 
@@ -132,7 +132,7 @@ def find(workspace: str, *, confined: bool = True, named: str | None = None) -> 
 
 
 def check_identity(repository: Repository) -> None:
-    """Raise CladaError if another git directory stands in the place of the one that was found."""
+    """Raise CladaError if another git directory is at the path of the one that was found."""
     try:
         now = identity_of(os.lstat(repository.git_dir))
     except FileNotFoundError:
@@ -142,7 +142,7 @@ def check_identity(repository: Repository) -> None:
 
 
 def git_error(message: str, remedy: str) -> CladaError:
-    """Return an error of git, with what the user can do about it."""
+    """Return an error of git, with a remedy for the user."""
     return CladaError("git_operation_failed", message, remedy)
 
 
@@ -237,7 +237,7 @@ def git_program(workspace: str) -> str:
 
 
 def _refuse_links(repository: Repository) -> None:
-    """Refuse a git directory in which a link leads out: git would write there what a repository likes."""
+    """Refuse a git directory with links that lead out: git would write to files that they name."""
     places = {repository.git_dir, repository.common_dir}
     tops = tuple(f"{os.path.realpath(place)}/" for place in places)
     for place in places:

@@ -1,4 +1,4 @@
-"""Which files the commits of a run take, which stay out and why, and what is refused before it begins."""
+"""Selects the files for the commits of a run, notes why others are left out, and refuses early."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SNAPSHOTS = "use --record=snapshots"
 
 
 class Selection:
-    """What is committed of a repository, as far as it is in the workspace. Errors are CladaError."""
+    """Selects the files of a repository to commit, below the workspace. Errors are CladaError."""
 
     def __init__(
         self,
@@ -65,10 +65,10 @@ class Selection:
         *,
         ignored: bool = False,
     ) -> tuple[str, dict[str, Staged], list[str]]:
-        """Return HEAD, what is staged, and which files the commit before the run takes from the tree.
+        """Return HEAD, the staged entries, and the files that the commit before the run takes from the tree.
 
         Raise what keeps it from being made. own: the index of this git; without one, nothing is written.
-        ignored: whether to remember what is ignored.
+        ignored: whether to remember ignored paths.
         """
         _refuse_unknown_workspace(self._repository, git)
         try:

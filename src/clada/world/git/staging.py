@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NONE = "000000"  # the mode of what does not exist
 GITLINK = "160000"  # the mode of a submodule
 CACHED, SKIPPED = "H", "S"  # how git marks an entry without flags, and one that is not checked out
-# What the entry of a file has that is announced by `git add -N`: the content of an empty file, and a flag.
+# The entry of a file after `git add -N`: the hash of an empty file, and a flag.
 EMPTY_BLOBS = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -65,7 +65,7 @@ class Staged(Value):
 
 
 def read_staged(git: Git, commit: str) -> dict[str, Staged]:
-    """Return what the index holds in another way than the commit; raise if it holds unmerged files."""
+    """Return the entries of the index that differ from the commit; raise if there are unmerged files."""
     call = ("diff-index", "--cached", *RAW, "--ignore-submodules=none", commit or empty_tree(git), "--")
     found: dict[str, Staged] = {}
     unmerged = []
@@ -122,7 +122,7 @@ def reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
 
 
 def _intended_to_add(git: Git, paths: Sequence[str]) -> list[str]:
-    """Return which of these are only announced: by their flags, which git shows for debugging."""
+    """Return the paths that are only intended to be added, by their flags, which git prints with --debug."""
     if not paths:
         return []
     limit = ["--", *paths] if len(paths) <= FEW else []
@@ -138,7 +138,7 @@ def _intended_to_add(git: Git, paths: Sequence[str]) -> list[str]:
 
 
 class Indexed(Value):
-    """An entry of the index: as git prints it, and what it says."""
+    """An entry of the index: its flag as git prints it, and its fields."""
 
     line: str
     tag: str

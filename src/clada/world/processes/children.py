@@ -119,7 +119,7 @@ class DirectChild:
         self._signal_group(SIGKILL)
 
     def reap(self) -> None:
-        """End what is left of the group. No other process gets its number before we have waited for it."""
+        """End the rest of the group. No other process gets its number before we have waited for it."""
         self._signal_group(SIGKILL)
         if not self._reaped:
             self._reaped, self._status = wait_for(self._pid)
@@ -180,7 +180,7 @@ class PipedChildren:
             child.kill()
 
     def reap(self) -> None:
-        """End what is left of any."""
+        """End the remaining processes of each."""
         for child in self._children:
             child.reap()
         if self._ends is not None:
@@ -301,7 +301,7 @@ def _wait_until_gone(reap: Callable[[], bool], seconds: float) -> bool:
 
 
 def kill_orphans(pipe: int, session: int, mark: str) -> None:
-    """Kill what is left of a command whose supervisor is dead.
+    """Kill the remaining processes of a command whose supervisor is dead.
 
     Its processes are not our descendants any more. They are known by the pipe that they can write to, given
     its inode number, by their session, or by a variable of the environment that no other process has.

@@ -1,4 +1,4 @@
-"""Reads what a command prints: bytes from its pipe in, safe lines out, in bounded memory."""
+"""Reads the output of a command: bytes from its pipe in, safe lines out, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    # Takes lines, as many as came at once; true once it has enough: what follows is discarded.
+    # Takes lines, as many as came at once; true once it has enough: further lines are discarded.
     Emit = Callable[[list[str]], bool | None]
 
     class OutputMask(Protocol):
-        """Replaces what must not be seen in a text."""
+        """Replaces secrets in a text."""
 
         @property
         def longest(self) -> int:
@@ -48,7 +48,7 @@ class OutputReader:
         self._seconds_waited = 0.0
 
     def read(self) -> bool:
-        """Read some of what is there; return whether more can come."""
+        """Read available output; return whether more can come."""
         try:
             if self._nowhere >= 0:
                 return all(_discard_some(self.source, self._nowhere) for _ in range(_DISCARDS))
@@ -67,7 +67,7 @@ class OutputReader:
         return seconds
 
     def finish(self) -> None:
-        """Read what is left, without waiting for others that have the pipe open, and end the last line."""
+        """Read the rest, without waiting for others that have the pipe open, and end the last line."""
         for _ in range(2 * _PIPE // _CHUNK):
             if not self.read():
                 break
@@ -93,7 +93,7 @@ class OutputReader:
             self._pass_on_piece()
 
     def _pass_on_piece(self) -> None:
-        """Pass on the start of a long line; what must be masked is masked first, or is kept for later."""
+        """Pass on the start of a long line; secrets are masked first, or kept for later."""
         rest = 0
         if self._mask:
             self._pending = self._mask(self._pending.decode("utf-8", "surrogateescape")).encode(

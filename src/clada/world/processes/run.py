@@ -65,7 +65,7 @@ class ProcessResult(Value):
     exit_code: int
     timed_out: bool = False
     cancelled: bool = False
-    hint: str | None = None  # what its sandbox seems to have kept a failed program from
+    hint: str | None = None  # a hint at what the sandbox kept a failed program from
 
 
 def find_program(name: str, path: Sequence[str] = SYSTEM_PATH) -> str:
@@ -113,7 +113,7 @@ def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and name
     path: Sequence[str] = SYSTEM_PATH,
     mask: OutputMask | None = None,
 ) -> ProcessResult:
-    """Run programs at once, each reading what the one before it prints, until all have ended.
+    """Run programs at once, each reading the output of the one before, until all have ended.
 
     Time and output are those of all together; the exit code is that of the last one. Only a single program
     may need a supervisor or another attempt.
@@ -141,9 +141,9 @@ def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and name
 
 
 def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -> Child:
-    """Start all programs; what they print as errors, and what the last one prints, goes to `sink`."""
+    """Start all programs; their errors, and the output of the last one, go to `sink`."""
     children: list[Child] = []
-    reading = -1  # what the last one that was started prints
+    reading = -1  # the output of the last one that was started
     try:
         for spec, launcher in programs[:-1]:
             following, writing = os.pipe()
@@ -175,7 +175,7 @@ def _run_once(
     stop: int | None,
     mask: OutputMask | None,
 ) -> tuple[ProcessResult, list[str]]:
-    """Run what is started with its output to a handle; return how it ended, and its last lines of output."""
+    """Run a child that writes to a handle; return how it ended, and its last lines of output."""
     source, sink = os.pipe()
     output = OutputReader(source, emit, mask)
     try:
@@ -199,7 +199,7 @@ class StoppedError(CladaError):
 
 
 class Captured(Value):
-    """What a program printed, and its exit code."""
+    """The output of a program, and its exit code."""
 
     code: int
     output: bytes
@@ -216,7 +216,7 @@ def capture(  # noqa: PLR0913 (each is a plain fact about one run, and named)
     slow: tuple[float, Callable[[], None]] | None = None,
     grace: float = 0.0,
 ) -> Captured:
-    """Run a program to its end, and return what it printed. Its input and output are files: it never waits.
+    """Run a program to its end, and return its output. Its input and output are files: it never waits.
 
     `slow` is called once after so many seconds, and may raise to end the program. If the run must end before
     the program does, that has `grace` seconds to end by itself, and then gets SIGTERM; StoppedError is
@@ -287,7 +287,7 @@ class Launcher:
     """Starts a program for one run; the subclasses in sandbox/ start it confined.
 
     A program that starts no others needs no supervisor to end them: it gets a limit of processor time.
-    `rules` returns what a program runs under, by its path.
+    `rules` returns the restrictions of a program, by its path.
     """
 
     def __init__(
@@ -321,7 +321,7 @@ class Launcher:
             raise cannot_start(spec.argv[0], error.errno or 0) from error
 
     def prepare(self) -> None:
-        """Do what has to be done before the program runs, while its supervisor makes itself ready."""
+        """Prepare for the program while its supervisor starts."""
 
     def close(self) -> None:
         """Clean up after success and failure; called once. Subclasses do their part first."""

@@ -179,7 +179,7 @@ class PreparedSpawn:
         return {self._spec.directory, self._spec.output, *([self._rules.handle] if self._rules else [])}
 
     def close(self) -> None:
-        """Free what was allocated, and close the copied handles."""
+        """Free the allocated structures, and close the copied handles."""
         LIBC.posix_spawn_file_actions_destroy(self._actions)
         LIBC.posix_spawnattr_destroy(self._attributes)
         for handle in self._copies:
@@ -234,7 +234,7 @@ def _add_actions(actions: Array[c_uint64], spec: SpawnSpec) -> None:
 
 
 def _close_from(actions: Array[c_uint64], first: int) -> None:
-    """Close what the host left open to its children: it could lead out of the workspace."""
+    """Close handles that the host left open to its children: they could lead out of the workspace."""
     if _CLOSE_OTHERS:
         return
     if hasattr(LIBC, "posix_spawn_file_actions_addclosefrom_np"):
@@ -283,7 +283,7 @@ class _ThreadEnd:
 
 
 def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _result: None) -> int:
-    """Do the work in a thread of its own, and return what it returns or raise what it raises.
+    """Do the work in a thread of its own, and return its result or raise its exception.
 
     Where an interrupt comes before its result could be returned, that is given to `undo`.
     """

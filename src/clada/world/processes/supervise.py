@@ -81,7 +81,7 @@ class SupervisedChild:
         self._received = b""
 
     def has_ended(self) -> bool:
-        """Read what the supervisor reports; its last word is that nothing of the command is left."""
+        """Read the reports of the supervisor; the last one is that no process of the command is left."""
         return not self._read() or bool(self._find_report("exited"))
 
     def _read(self) -> bytes:
@@ -138,7 +138,7 @@ class SupervisedChild:
         return False
 
     def _find_report(self, key: str) -> str:
-        """Return what the supervisor reported under this key; nothing if it did not."""
+        """Return the report of the supervisor under this key; nothing if there is none."""
         lines = self._received.decode("utf-8", "replace").split("\n")
         return next((line.partition(" ")[2] for line in lines if line.startswith(key + " ")), "")
 
@@ -272,7 +272,7 @@ def supervise(
 
 
 def leave_host(keep: set[int]) -> None:
-    """Leave the host's session, ignore what is not meant for us, and close all handles but these."""
+    """Leave the host's session, ignore its signals, and close all handles but these."""
     if os.getsid(0) != os.getpid():  # a new interpreter leads its session already
         os.setsid()
     _prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of the person reaches into this one

@@ -44,8 +44,8 @@ _TRIES = 3  # where something vanishes each time
 def problem() -> str | None:
     """Return why bubblewrap does not work here with our options, by trying it; None if it does.
 
-    What is to be hidden may be gone by the time that it is mounted over, as services come and go: then that
-    says nothing about bubblewrap, and it is tried again.
+    A path that is to be hidden may vanish before it is mounted over, because services come and go. Then
+    bubblewrap is tried again.
     """
     try:
         programs = find_program("bwrap"), find_program("true")
@@ -93,7 +93,7 @@ def start(spec: SpawnSpec, confinement: Confinement, output: BwrapOutput) -> Bwr
 def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     """Start bubblewrap, which writes its JSON messages to `status`, and return its process id.
 
-    What the command sees is resolved while bubblewrap starts, and sent after it: that saves half a
+    The mounts are computed while bubblewrap starts, and sent to it later: that saves half a
     millisecond. Until it has all of it, nothing is there that could be executed.
     """
     program = find_program("bwrap")
@@ -156,7 +156,7 @@ _CLOSED = "what it needs may lie where commands cannot read: sandbox_read names 
 
 
 class BwrapOutput:
-    """Passes on what is printed, but keeps back a first line that may be bubblewrap's until that is known."""
+    """Passes on the output, but holds back a first line that may be bubblewrap's until that is known."""
 
     def __init__(self, emit: Emit) -> None:
         self.reason = ""  # the first line, if it looks like bubblewrap's
@@ -175,7 +175,7 @@ class BwrapOutput:
         return self._emit(lines)
 
     def release(self) -> None:
-        """Pass on what was kept back: it was the command's."""
+        """Pass on the line that was held back: it was the command's."""
         if self._is_kept:
             self._emit([self.reason])
         self._is_kept = False

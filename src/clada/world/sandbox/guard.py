@@ -1,9 +1,8 @@
-"""Protects `.git` and `.clada` from a command: remembers them before it runs, and puts them back after it.
+"""Protects `.git` and `.clada` from a command: saves them before it runs, and restores them after it.
 
 Landlock cannot take a directory out of a writable one, and bubblewrap cannot protect what does not exist yet.
-Only sample hooks are not examined. The objects of git are, but they are too many to be remembered: new ones
-are removed, those that were moved are moved back, and a change of the others is told. What cannot be put back
-is never removed.
+Only sample hooks are not examined. The objects of git are too many to be saved: new ones are removed, moved
+ones are moved back, and a change of others is reported. A file that cannot be restored is never removed.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Guard:
             raise
 
     def restore(self) -> list[str]:
-        """Put back what changed, and return its paths; raise CladaError if that fails. Called once."""
+        """Restore changed paths, and return them; raise CladaError if that fails. Called once."""
         try:
             failures = _try_each(self._clear_path, self._folders_above)
             moved = [name for name, root in self._roots.items() if root and self._was_moved(name, root)]
@@ -159,7 +158,7 @@ class Guard:
     def _move_back(self, name: str) -> None:
         """Move a protected directory back to its place: the open handle still knows where it is.
 
-        What stands there comes into it, as something that is new: it may hold what belongs there.
+        A directory that is in its place is moved into it as a new entry: it may hold files that belong there.
         """
         place = os.readlink(f"/proc/self/fd/{self._roots[name]}")
         if os.path.isdir(place):
@@ -175,7 +174,7 @@ class Guard:
         os.rename(source, target, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
 
     def _remove(self, path: str) -> None:
-        """Remove what is at the path; what cannot be removed is moved aside."""
+        """Remove the entry at a path; if that fails, move it aside."""
         try:
             remove_tree(path, self._workspace)
         except OSError:
@@ -257,7 +256,7 @@ def _restore_error(failures: dict[str, OSError]) -> CladaError:
 
 
 def _list_entries(handle: int) -> dict[str, os.DirEntry[str]]:
-    """Return what is in a directory, by name; it can be examined as long as the handle is open."""
+    """Return the entries of a directory by name; they can be examined as long as the handle is open."""
     with os.scandir(handle) as entries:
         return {entry.name: entry for entry in entries}
 
@@ -278,7 +277,7 @@ def _content(name: str, directory: int, status: os.stat_result, room: int | None
 
 
 def _status(path: str, directory: int) -> os.stat_result | None:
-    """Return what is at a path; None if it is missing."""
+    """Return the status of a path; None if it is missing."""
     try:
         return os.lstat(path, dir_fd=directory)
     except OSError as error:
@@ -288,7 +287,7 @@ def _status(path: str, directory: int) -> os.stat_result | None:
 
 
 def _mode(path: str, directory: int) -> int:
-    """Return what kind of file is at a path, and its rights; 0 if it is missing."""
+    """Return the mode of a path; 0 if it is missing."""
     status = _status(path, directory)
     return status.st_mode if status else 0
 

@@ -1,4 +1,4 @@
-"""What a failed command seems to have lacked, judging by what it printed last."""
+"""Hints at what a failed command lacked in the sandbox, judging by the end of its output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clada.world.sandbox.layers import Confinement
 
-# What a program prints when it could not do something, by layer: phrases in small letters, codes in capitals.
+# Messages of programs that could not do something, by layer: phrases in small letters, codes in capitals.
 _NO_NETWORK = (
     "could not resolve",
     "failure in name resolution",
@@ -41,7 +41,7 @@ _NOT_ON_OVERLAY = ("cross-device link", "EXDEV", "value too large for defined da
 
 
 class _Signs(Value):
-    """What a program prints when it could not reach, read or write something."""
+    """Messages of programs that could not reach, read or write something."""
 
     no_network: tuple[str, ...]
     no_read: tuple[str, ...]
@@ -65,7 +65,7 @@ _SIGNS = {
 
 
 def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
-    """Return what a failed command seems to have lacked, judging by the end of its output."""
+    """Return a hint at what a failed command lacked, judging by the end of its output."""
     signs = _SIGNS[confinement.layer]
     if not confinement.network and _lines_with(signs.no_network, lines):
         return "ran without network: approve it with network"

@@ -49,9 +49,9 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 
 class LandlockRules(Value):
-    """What a program may do, by the paths below which it may; and whether it has the network.
+    """The rights of a program, by the paths below which it has them; and whether it has the network.
 
-    Where `read` is given, only that, what is written and what is executed can be read; None: everything,
+    With `read`, only those paths and the writable and executable ones can be read; None: everything,
     and every program can be executed. Below `listed`, the names of files can be read. `capabilities`: root
     keeps those that Landlock does not make worthless.
     `umask`: with which the program makes files; None: with that of this process.
@@ -72,7 +72,7 @@ class LandlockRules(Value):
         return kept
 
     def open_ruleset(self) -> int:
-        """Return a handle of what may be done to files, as they are now; raise CladaError if that fails."""
+        """Return a handle of the rights on files, as they are now; raise CladaError if that fails."""
         handled = _HANDLED if self.read is None else _HANDLED | _READ | _EXECUTE  # only by a rule
         try:
             return _open_ruleset(version(), handled, self._rights())
@@ -84,7 +84,7 @@ class LandlockRules(Value):
         return fields_of(self)
 
     def apply_opened(self, ruleset: int) -> None:
-        """Restrict this thread for good to what such a handle says; raise CladaError if that fails."""
+        """Restrict this thread for good to the rights of such a handle; raise CladaError if that fails."""
         try:
             if self.umask is not None:
                 _check(LIBC.unshare(_CLONE_FS))  # a umask of this thread's own
@@ -121,7 +121,7 @@ class KeptRules:
 
     def __init__(self, rules: LandlockRules) -> None:
         self._rules = rules
-        self.handle = -1  # of what may be done to files
+        self.handle = -1  # of the rights on files
 
     def open(self) -> None:
         """Look up the files, if that was not done yet; raise CladaError if that fails."""
@@ -226,7 +226,7 @@ SYSTEM = (
     "/sys/devices/system/cpu",  # how many there are: git has as many threads
     "/proc/filesystems",  # read by the library of SELinux, which ls has
 )
-# What the system starts a program by; and where whole systems keep all of their programs and libraries.
+# The loader of programs; and the directories where some systems keep all programs and libraries.
 LOADERS = (
     *"/lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1".split(),
     *"/lib/ld-musl-x86_64.so.1 /lib/ld-musl-aarch64.so.1 /nix/store /gnu/store".split(),
@@ -234,9 +234,9 @@ LOADERS = (
 
 
 class ReadOnly(Value):
-    """How a reader is confined: it writes nothing, and reads what is below these paths, or the system's own.
+    """How a reader is confined: it writes nothing, and reads below these paths, and the system's own.
 
-    Without paths it may read everything. Of what is hidden, it sees the names only.
+    Without paths it may read everything. Of hidden files, it sees the names only.
     """
 
     read: tuple[str, ...] | None = None
@@ -270,11 +270,11 @@ def rules(confinement: ReadOnly, program: str) -> LandlockRules:
 
 
 def _except_hidden(folder: str, hidden: Sequence[str], above: Collection[str]) -> Iterator[str]:
-    """Yield what is in a directory but not hidden, in as few paths as possible.
+    """Yield the entries of a directory that are not hidden, in as few paths as possible.
 
-    Landlock can allow what is below a directory, and cannot take a file out of that: so next to a hidden file
+    Landlock can allow a directory with everything in it, but not without one file: so next to a hidden file
     each file is allowed by itself. `above` are the directories in which something is hidden. Links are left
-    out: what they lead to is allowed, or not, by its own path.
+    out: their targets are allowed, or not, by their own paths.
     """
     files = set(hidden)
     for directory in walk(folder, skip_error):

@@ -46,7 +46,7 @@ _PARTS_OF_HOME = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STA
 class Confinement(Value):
     """How one command is confined. `hide` and `keep` are patterns of environment variables.
 
-    What looks like a secret is hidden in any case, but for what is to be kept. `nested` are repositories in
+    Variables that look like secrets are always hidden, unless `keep` names them. `nested` are repositories in
     the workspace, as `tree.scan` finds them.
     """
 
@@ -130,7 +130,7 @@ def _sandbox_error(error: OSError) -> CladaError:
 
 
 class _GuardedLauncher(Launcher):
-    """Starts a command that may write; what it changes in the protected directories is undone."""
+    """Starts a command that may write; its changes in the protected directories are undone."""
 
     def __init__(
         self, confinement: Confinement, environment: Mapping[str, str], guard: Guard | None = None
@@ -142,7 +142,7 @@ class _GuardedLauncher(Launcher):
         self._changed: list[str] = []
 
     def close(self) -> None:
-        """Undo what the command changed in the protected directories; a supervisor ends meanwhile."""
+        """Undo changes of the command in the protected directories; a supervisor ends meanwhile."""
         try:
             self._changed = self._guard.restore() if self._guard else []
         finally:
@@ -150,10 +150,10 @@ class _GuardedLauncher(Launcher):
             super().close()
 
     def _remove_own(self) -> None:
-        """Remove what only this command had."""
+        """Remove the directories of this command."""
 
     def explain(self, result: ProcessResult, tail: Sequence[str]) -> ProcessResult:
-        """Raise if something had to be undone; else add what a failed command seems to have lacked."""
+        """Raise if changes had to be undone; else add a hint at what a failed command lacked."""
         if result.timed_out or result.cancelled:
             return result.replace(hint=str(_changed_error(self._changed)) if self._changed else None)
         if self._changed:
@@ -168,7 +168,7 @@ class _GuardedLauncher(Launcher):
 
 
 class _MountedLauncher(_GuardedLauncher):
-    """Starts a command that sees mounts of its own; guarded is only what a mount cannot protect."""
+    """Starts a command with mounts of its own; only paths that a mount cannot protect are guarded."""
 
     def __init__(self, confinement: Confinement, environment: Mapping[str, str]) -> None:
         names = mounts.not_mountable(confinement.workspace, confinement.protected)
@@ -235,7 +235,7 @@ class _LandlockLauncher(_GuardedLauncher):
 
 
 def _link_open_paths(own: str, paths: Iterable[str]) -> None:
-    """Make what is open of the real home have its place in the command's own home as well."""
+    """Link the visible parts of the real home into the home of the command."""
     real = mounts.home()
     names = [path[len(real) + 1 :] for path in paths if path != real and mounts.is_in(path, real)]
     firsts = ((name.partition("/")[0], name) for name in names)
@@ -337,7 +337,7 @@ def _has_password(value: str) -> bool:
 def filter_environment(
     environment: Mapping[str, str], hide: Sequence[str], keep: Sequence[str]
 ) -> dict[str, str]:
-    """Return what a command gets: no secrets but those to keep, nothing to hide, not the host's TMPDIR."""
+    """Return the environment of a command: without hidden variables, other secrets and the host's TMPDIR."""
     kept, hidden = _match(environment, keep), {*_TEMPORARY, *_match(environment, hide)}
     seen = {
         name: value

@@ -1,7 +1,7 @@
-"""What a confined command sees besides its workspace: the system's own directories, and programs in the home.
+"""The mounts of a confined command besides its workspace: system directories, and programs in the home.
 
-All else is closed, by not being named here: homes hold keys and tokens under names that cannot be listed, and
-sockets of services lie anywhere.
+Everything else is hidden, because it is not named here: homes hold keys and tokens under names that cannot be
+listed, and sockets of services lie anywhere.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ for _name in " ".join(HOME.values()).split():
     _HOME.setdefault(_name.partition("/")[0], []).append(_name)
 # Folders of a home in which programs write nothing: where rights go by path, one link to all of it will do.
 ONLY_PROGRAMS = ".rustup .pyenv .nvm .fnm .volta .rbenv .rvm .sdkman .ghcup .elan .asdf sdk".split()
-# Folders of what is installed beside the system in which it keeps its data, and services their sockets.
+# Folders of installed packages with their data, and with the sockets of their services.
 _CHANGING = ("var", "run", "tmp", "sockets")
 _FEW = 16  # entries of a folder of /opt that may be a maker's, with a folder for each product
 _FOLDERS = ("bin", "sbin", "Scripts")  # of programs
-# Beside a folder of programs: what they need, where the folder above holds more than programs.
+# Folders beside one of programs that these need, if the folder above holds more than programs.
 _BESIDE = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include")
-# What a folder of a home has that holds an installation and nothing else, by what is installed there.
+# A file that marks a folder in a home as an installation and nothing else, by what is installed.
 _INSTALLED = {
     "conda": "conda-meta",
     "a virtual environment of Python": "pyvenv.cfg",
@@ -92,10 +92,10 @@ def system() -> list[str]:
 
 
 def system_paths_to_hide(listening: Sequence[str]) -> list[str]:
-    """Return what is in the way of sockets: where services keep theirs below the system's own directories.
+    """Return the system paths that may hold sockets of services, which are hidden.
 
-    Mounts cannot keep a command from a socket that it can see. What is installed beside the system keeps
-    what changes in folders with these names; sockets that a service listens at are closed as well.
+    Mounts cannot keep a command from a socket that it can see. Installed packages keep their changing data
+    in folders with these names; sockets that a service listens at are hidden as well.
     """
     packages = _folders("/opt", 1000) if _is_real_folder("/opt") else []
     products = [path for package in packages for path in _folders(package, _FEW)]
@@ -110,7 +110,7 @@ def _data_folders(tops: Iterable[str]) -> Iterable[str]:
 def other_paths_to_hide(
     installed: Iterable[str], others: Iterable[str], listening: Sequence[str]
 ) -> list[str]:
-    """Return the same of what is open besides the system: of installations, and of other places."""
+    """Return the same paths of installations and other visible directories outside the system."""
     tops = tuple(installed)
     return outermost((*_data_folders(tops), *_sockets_below((*tops, *others), listening)))
 
@@ -121,7 +121,7 @@ def _is_real_folder(path: str) -> bool:
 
 
 def _exists(path: str) -> bool:
-    """Return whether there is something at a path; of what is missing, as most is, quicker than os.path's."""
+    """Return whether a path exists; for a missing one, which most are, faster than os.path.exists."""
     return os.access(path, os.F_OK)
 
 
@@ -166,7 +166,7 @@ def _is_socket(path: str) -> bool:
 
 
 def programs(environment_path: str, program: str) -> list[str]:
-    """Return what else holds programs: parts of the home, folders of PATH, and what is executed itself."""
+    """Return other paths with programs: parts of the home, folders of PATH, and the program itself."""
     whole = home()
     named = [f"{whole}/{name}" for top in _HOME.keys() & _names(whole) for name in _HOME[top]]
     folders = [os.path.normpath(entry) for entry in environment_path.split(":") if entry.startswith("/")]
@@ -193,7 +193,7 @@ def _holds_programs(folder: str, whole: str) -> bool:
 
 
 def _prefix(folder: str, whole: str) -> Sequence[str]:
-    """Return a folder of programs with what they need: all that is installed in the same place.
+    """Return a folder of programs with their dependencies: everything that is installed beside it.
 
     Not for a project, a home or a folder above it. In a home there is more beside programs, unless the folder
     is known to hold an installation.
@@ -222,7 +222,7 @@ def outermost(paths: Iterable[str]) -> list[str]:
     return kept
 
 
-# What a command sees, as options of bubblewrap.
+# The mounts, as options of bubblewrap.
 
 OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
 # Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
@@ -260,7 +260,7 @@ def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
 
 
 def _open_mounts(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
-    """Return the options for what is open; of those for the same place, the last one counts."""
+    """Return the options for visible paths; of several for the same path, the last one counts."""
     workspace = confinement.workspace
     if _can_be_replaced(home):
         yield "--tmpfs", home
@@ -276,7 +276,7 @@ def _open_mounts(confinement: Confinement, home: str, programs: Iterable[str]) -
 
 
 def _writable(confinement: Confinement) -> Sequence[str]:
-    """Return what can be written outside of the workspace; what lies in an overlay must not lead past it."""
+    """Return the writable paths outside of the workspace; those in an overlay must not lead past it."""
     if not confinement.overlay:
         return confinement.write
     return [path for path in confinement.write if not is_in(path, confinement.workspace)]
@@ -285,7 +285,7 @@ def _writable(confinement: Confinement) -> Sequence[str]:
 def _sockets_to_hide(
     confinement: Confinement, programs: Iterable[str], listening: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what is hidden of what is open: sockets of services, but for those where the command writes."""
+    """Yield the hidden parts of visible paths: sockets of services, except where the command may write."""
     own = (confinement.workspace, *confinement.write)
     for path in other_paths_to_hide(programs, confinement.read, listening):
         has_own = any(is_in(place, path) for place in (*own, *confinement.read))

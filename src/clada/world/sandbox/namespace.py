@@ -1,9 +1,9 @@
 """Namespaces of our own, for machines without bubblewrap, and for the overlays of atomic runs.
 
-Few versions of bubblewrap can make overlays. The mounts are the same: `mounts.py` says
-what a command sees, as options of bubblewrap, and this module makes them by system calls. The supervisor
-of the command forks a process into new namespaces, the first one in them. It builds what the command sees,
-gives up all rights, and starts the command. When it ends, so does everything in the namespaces.
+Few versions of bubblewrap can make overlays. The mounts are the same: `mounts.py` returns them as options of
+bubblewrap, and this module makes them by system calls. The supervisor of the command forks the first process
+of the new namespaces. It makes the mounts, gives up all rights, and starts the command. When it ends, so does
+everything in the namespaces.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _WORDS = {"--dev": 1, "--proc": 1, "--tmpfs": 1, "--remount-ro": 1}  # of an opt
 
 
 class NamespaceRules(Value):
-    """What a command sees, as options of bubblewrap, and whether it has the network."""
+    """The mounts of a command, as options of bubblewrap, and whether it has the network."""
 
     mounts: tuple[str, ...]
     network: bool = False
@@ -99,7 +99,7 @@ class NamespaceRules(Value):
             os._exit(code)
 
     def _build(self, directory: int, inside: str) -> None:
-        """Make what the command sees the root, and give up all rights."""
+        """Make the mounts and the new root, and give up all rights."""
         if not self.network:
             _raise_loopback()
         _pivot_to_empty_root()
@@ -327,7 +327,7 @@ _ACTIONS: dict[str, Callable[..., None]] = {
 
 
 def _make_mount_point(place: str, *, is_directory: bool) -> None:
-    """Make what can be mounted on, where it is missing."""
+    """Make a mount point if it is missing."""
     if os.path.lexists(place):
         return
     os.makedirs(place if is_directory else os.path.dirname(place), exist_ok=True)

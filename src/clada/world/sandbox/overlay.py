@@ -1,8 +1,8 @@
-"""A layer of its own for a command: it sees the workspace, and what it writes lies aside.
+"""An overlay for a command: it sees the workspace, and its writes go to another directory.
 
 overlayfs shows the workspace with the directory `upper` on top, in the command's own mount namespace. So the
 writes of the command are exactly known, even if others change the workspace meanwhile: they are put in place
-if it succeeds (record/overlay_writes.py), or removed. A kill leaves nothing of them in the workspace.
+if it succeeds (record/overlay_writes.py), or removed. After a kill, none of them is in the workspace.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ class CommandOverlay:
         self.workspace = workspace
         self.directory = os.path.join(store, f"{PREFIX}{os.urandom(8).hex()}")
         self.upper = os.path.join(self.directory, "upper")
-        self.started = (
-            0  # by the clock of the file system: what changed later may have been changed by others
-        )
+        self.started = 0  # by the clock of the file system; later changes may be those of others
 
     def make(self) -> None:
         """Make the directories; `upper` becomes the workspace's own directory, and so looks like that."""
@@ -53,7 +51,7 @@ class CommandOverlay:
         os.chmod(self.upper, status.st_mode & 0o7777)
 
     def begin(self) -> None:
-        """Wait until the clock of the file system moves on: what is changed later has another time."""
+        """Wait until the clock of the file system has advanced, so that later changes have another time."""
         self.started = os.stat(self.directory).st_ctime_ns
         end = time.monotonic() + _LONGEST_TICK
         while time.monotonic() < end:
@@ -63,7 +61,7 @@ class CommandOverlay:
             time.sleep(_TICK)
 
     def remove(self) -> None:
-        """Remove the directories, with what was not put in place."""
+        """Remove the directories, with files that were not put in place."""
         try:
             remove_tree(self.directory)
         except OSError:
@@ -96,7 +94,7 @@ def problem(store: str, workspace: str) -> str | None:
 
 
 def _mounts_below(workspace: str) -> Iterator[str]:
-    """Yield what is mounted below the workspace, which an overlay would not show."""
+    """Yield the mounts below the workspace, which an overlay would not show."""
     with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             point = line.split(" ")[_MOUNT_POINT]

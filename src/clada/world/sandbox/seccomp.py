@@ -216,7 +216,7 @@ def _checked_calls(rows: Iterable[CallRule], numbers: dict[str, int]) -> dict[in
 
 
 def _groups(checked: dict[int, list[bytes]]) -> Iterator[bytes]:
-    """Yield the instructions for all calls; what no row refuses is allowed.
+    """Yield the instructions for all calls; a call that no row refuses is allowed.
 
     A call passes through one group of them only: the kernel tries the filter with every number that there is,
     each time that it is installed.

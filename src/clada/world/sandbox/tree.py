@@ -1,7 +1,8 @@
-"""What a workspace has that other programs act on: repositories nested in it, approvals, and executables.
+"""Files that other programs act on: nested repositories, approvals, executables.
 
-git runs what the configuration of a repository says as soon as a user types `git status` in it. So a command
-must not change a repository that is there, and a new one is reported.
+git runs programs that the configuration of a repository names as soon as a user types `git status` in it. So
+a command must not change an existing repository, and a new one is reported. This scan enters ignored
+directories, which the scan of a recorded run leaves out (record/scan.py).
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ if TYPE_CHECKING:
 _BARE = {"HEAD", "objects", "refs"}  # the names by which git recognises a repository without a work tree
 _MOST = 200_000  # entries that are examined
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
-_PLAIN, _PROGRAM, _PRIVILEGED = range(3)  # what a file is, by its mode
+_PLAIN, _PROGRAM, _PRIVILEGED = range(3)  # kinds of files, by their mode
 
 
 class Tree(Value):
-    """What a scan has found, as paths below the workspace; `whole` if it has seen everything.
+    """The result of a scan, as paths below the workspace; `whole` if it has seen everything.
 
     Programs and privileged files are those that were less than that in the scan before.
     """
 
     nested: frozenset[str]
     files: Mapping[str, frozenset[str]]  # by directory: the names of regular files
-    powers: Mapping[str, int]  # what files are that are not plain, as far as that was searched for
+    powers: Mapping[str, int]  # kinds of files that are not plain, of those that were examined
     programs: frozenset[str]
     privileged: frozenset[str]  # setuid and setgid files
     submodules: tuple[str, ...]
@@ -94,7 +95,7 @@ def _nested_repositories(directory: Directory) -> list[str]:
 
 
 def _powers(directory: Directory, names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield what files of a directory are that are not plain, with their paths below the workspace."""
+    """Yield the files of a directory that are not plain: their paths below the workspace, and kinds."""
     for name in names:
         try:
             power = _power(os.lstat(name, dir_fd=directory.handle).st_mode)
@@ -105,14 +106,14 @@ def _powers(directory: Directory, names: Iterable[str]) -> Iterator[tuple[str, i
 
 
 def _power(mode: int) -> int:
-    """Return what a file of this mode is; anything but a regular file is plain."""
+    """Return the kind of a file with this mode; anything but a regular file is plain."""
     if not mode & (_SET_ID | _EXECUTABLE) or not S_ISREG(mode):
         return _PLAIN
     return _PRIVILEGED if mode & _SET_ID else _PROGRAM
 
 
 def _gained_powers(before: Mapping[str, int], now: Mapping[str, int], changed: Modes) -> dict[str, int]:
-    """Return what has more power than it had."""
+    """Return the files that have more rights than before."""
     made = {path: power for path, power in now.items() if power > before.get(path, _PLAIN)}
     return made | {path: _power(new) for path, old, new in changed if _power(new) > _power(old)}
 
@@ -136,7 +137,7 @@ def _is_folder_of(workspace: str, path: str) -> bool:
 
 
 def describe_new(before: Tree, after: Tree) -> Iterator[str]:
-    """Yield what a command has made that the user should know of, a sentence each."""
+    """Yield a sentence on each kind of new files that the user should know of."""
     if not before.whole or not after.whole:
         return
     if (

@@ -1,1 +1,1 @@
-"""Files that look like secrets: their names, what they hold, and what keeps that out of all output."""
+"""Files that look like secrets: their names, and the masks of their values in output."""

@@ -99,7 +99,7 @@ def _pairs(text: str) -> Iterator[Pair]:
 
 
 def _pairs_of_line(line: str) -> Iterator[Pair]:
-    """Yield what a line sets, in any of the forms; a value can be found in two of them."""
+    """Yield the keys and values of a line, in any of the forms; a value can match two of them."""
     comment = _COMMENT.match(line)
     assigned = _SET.match(line, comment.end() if comment else 0)
     if assigned:
@@ -178,7 +178,7 @@ def _secret_parts(key: str, value: str) -> Iterator[str]:
 
 
 def is_secret_value(key: str, value: str) -> bool:
-    """Return whether a value tells a secret, by its key and by its look."""
+    """Return whether a value is a secret, by its key and its form."""
     if not SHORTEST <= len(value) <= LONGEST or value.lower() in _COMMON or _PLACEHOLDER.search(value):
         return False
     if re.fullmatch(r"[\d.,:/_ -]*", value) and not _is_secret_key(key):
@@ -264,7 +264,7 @@ class Mask:
 def mask_of_changes(
     changes: Iterable[tuple[str, bytes | None, bytes | None]], reveal: Sequence[str] = ()
 ) -> Mask:
-    """Return a mask of what secret files held before they were changed; what is new comes from the answer."""
+    """Return a mask of the old values of changed secret files; new values come from the answer."""
     mask = Mask()
     for path, old, _new in changes:
         if old and looks_secret(path) and not is_revealed(path, reveal):
@@ -273,7 +273,7 @@ def mask_of_changes(
 
 
 class WorkspaceSecrets:
-    """What is known of the secrets in a workspace: looked for before a command runs, and not before that."""
+    """The secrets in a workspace: searched for right before a command runs."""
 
     def __init__(self, root: str, reveal: Sequence[str]) -> None:
         self._root, self._reveal = root, tuple(reveal)

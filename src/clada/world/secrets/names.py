@@ -1,6 +1,6 @@
 """Names of files that usually hold secrets, by the program that writes or reads them.
 
-One table for everything: what git commits take in, what commands can read, what is masked in output.
+One table for commits, for the files that commands can read, and for masks in output.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class _Walk:
 
 
 def file_status(root: str, path: str) -> os.stat_result | None:
-    """Return what the system says of a file, not through a link; None if it is gone."""
+    """Return the status of a file, not through a link; None if it is gone."""
     try:
         return os.lstat(os.path.join(root, path))
     except OSError:
