@@ -108,7 +108,7 @@ def _with_next(name: str, option: Option, word: str, rest: Iterator[str]) -> Arg
 
 
 def _bundle(name: str, table: Mapping[str, Option], word: str, rest: Iterator[str]) -> Iterator[Part]:
-    """Read `-abc` letter by letter; a letter that takes a value takes what is left of the word."""
+    """Read `-abc` letter by letter; a letter that takes a value takes the rest of the word."""
     for at in range(1, len(word)):
         option = table.get("-" + word[at])
         if option is None:

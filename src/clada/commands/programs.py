@@ -40,7 +40,7 @@ _PROTECTED = (".[gG][iI][tT]", ".[cC][lL][aA][dD][aA]")
 
 
 class ProgramRule(Value):
-    """A row of the table: what arguments a program may get, how it reads them, what its exit codes mean."""
+    """A row of the table: the arguments of a program, how it reads them, and its exit codes."""
 
     options: str
     operands: str

@@ -35,7 +35,7 @@ class SimpleCommand(Value):
 
 
 class Pipeline(Value):
-    """Commands of which each reads what the one before it prints, mostly one alone; and their text."""
+    """Commands that each read the output of the one before, in most cases only one; and their text."""
 
     commands: tuple[SimpleCommand, ...]
     text: str
@@ -388,7 +388,7 @@ BLANKS_AROUND = " \t\r\n"  # around a command, and no others: a no-break space i
 
 
 def plain(body: str) -> str:
-    """Return the body of a run without surrounding blanks, and what only shows that it is a command."""
+    """Return the body of a run without surrounding blanks, prompts and fences."""
     text = body.strip(BLANKS_AROUND)
     if text.startswith("`"):
         text = _strip_marks(text)

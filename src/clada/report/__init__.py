@@ -38,7 +38,7 @@ STATUS_WORDS = {
     "rolled back": ("ROLLED BACK", "Rolled back"),
     "skipped": ("SKIP", "Skipped"),
 }
-# What a fatal error is tagged with, by its stage or its type; PARSE for all others.
+# The tag of a fatal error, by its stage or its type; PARSE for all others.
 STAGES = {
     "LOCK": "LOCK",
     "WORKSPACE": "INPUT",
@@ -68,7 +68,7 @@ class Report(Value):
     modes: Modes = ()
     recorded: int | None = None  # the number of the run in the history
     undoable: bool = False  # it changed something that `clada undo` takes back
-    not_applied: tuple[NotApplied, ...] = ()  # what was recognised in the document and not carried out
+    not_applied: tuple[NotApplied, ...] = ()  # recognised in the document and not carried out
     example: str = ""  # where no operations were found: one in the format that was asked for
     reveal: tuple[str, ...] = ()  # patterns of files that are shown although they look like secrets
 
@@ -145,7 +145,7 @@ def report_lines(report: Report) -> Iterator[Line]:
 
         mask = mask_of_changes(report.changes, report.reveal)
         yield from diff_lines(report.changes, report.modes, mask)
-    yield from failure_lines(report, notation)  # last, for a diff is long, and this is what matters
+    yield from failure_lines(report, notation)  # last, because a diff is long, and failures must be seen
 
 
 def output_text(label: str, lines: Sequence[str]) -> str:
@@ -188,7 +188,7 @@ def commits_line(report: Report) -> str:
 def _failure_text(error: Error, notation: Notation, status: str) -> str:
     message = escape_controls(error.sentence)
     if notation.family == SENTENCES:
-        # No word for fatal here: what is called task 1 could be anywhere, and others be thought done.
+        # Without the word FATAL: a reader could think that only this task failed and others were done.
         return f"Error: {error.type}: {message}{'; nothing was executed' if status == 'FATAL' else ''}"
     if status == "FATAL":
         return f"FATAL: {STAGES.get(error.stage or error.type, 'PARSE')} - {message}"
@@ -231,7 +231,7 @@ def _skip_text(task: Task, skipped: Skipped) -> str:
 
 
 def _done_text(task: Task, done: Done, family: int) -> str:
-    """Return what was or would be done in the operation's own phrase, tagged (0) or as a sentence (1)."""
+    """Return the phrase of the operation for its result, tagged (0) or as a sentence (1)."""
     operation = find(task.operation)
     phrases = operation.phrases[done.how] if operation else None
     phrase = (phrases.planned if done.planned else phrases.done)[family] if phrases else "{target}"

@@ -1,4 +1,4 @@
-"""What a model should write next. A model cannot pass flags: its report names none, but says what to send."""
+"""Advice on what a model should write next. It names no flags, because a model cannot pass any."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clada.errors import Error
     from clada.model import Task
 
-# What to write, by what a message says. The first row that matches counts.
+# What to write, by a part of the message. The first row that matches counts.
 BY_MESSAGE = (
     ("only if every block is clear", "everything again, in one format"),
     (
@@ -39,7 +39,7 @@ BY_MESSAGE = (
     (r"found \d+ matches", "{edit} with more lines around it, so that it is found once"),
     ("looks like an operation, but|This looks like", "the operations again, exactly as the format asks for"),
 )
-# The same by the type of an error, where its message says nothing of it.
+# The same by the type of an error, if no message matches.
 BY_TYPE = {
     "path_escape": "a path that is relative to the workspace",
     "symlink_not_allowed": "the path of the real file",

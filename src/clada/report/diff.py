@@ -1,4 +1,4 @@
-"""What a dry run would change, as a unified diff."""
+"""The changes of a dry run, as a unified diff."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LINE_KINDS = {" ": "same", "+": "added", "-": "removed"}
 
 
 class FileHunk(Value):
-    """One hunk of a file's diff: what is there before and after, with the lines around it."""
+    """One hunk of a file's diff: its lines before and after, with the lines around them."""
 
     number: int  # from 1
     of: int  # hunks of this file
@@ -90,7 +90,7 @@ def _diff_lines(
 def _rename_lines(
     rename: Rename, modes: tuple[str | None, str | None], content: tuple[bytes | None, bytes | None]
 ) -> Iterator[Line]:
-    """Yield a rename as git writes it, with the hunks of what else has changed in the file."""
+    """Yield a rename as git writes it, with the hunks of other changes in the file."""
     old_name, new_name = escape_controls(rename.old_path), escape_controls(rename.new_path)
     old_mode, new_mode = modes
     yield "file", f"diff --git {_side_name('a', old_name, b'')} {_side_name('b', new_name, b'')}"

@@ -38,7 +38,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
         case OutputTruncated(label=label):
             return {"event": "output_truncated", "label": label}
         case TaskEnded(task=task):
-            # Its output was told already, as it came.
+            # Its output was emitted already.
             return {"event": "task_ended", "task": {**task_to_dict(task), "output": []}}
         case BlockSkipped(label=label):
             return {"event": "block_skipped", "label": label}
@@ -47,6 +47,6 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 
 def ended(report: Report) -> dict[str, Any]:
-    """Return the last line of a run: its report, but for the blocks, whose tasks were told."""
-    told = {key: value for key, value in to_dict(report).items() if key not in ("schema", "blocks")}
-    return {"event": "run_ended", **told, "run": report.recorded}
+    """Return the last line of a run: its report, without the blocks, whose tasks were emitted."""
+    fields = {key: value for key, value in to_dict(report).items() if key not in ("schema", "blocks")}
+    return {"event": "run_ended", **fields, "run": report.recorded}

@@ -1,4 +1,4 @@
-"""The report for a model: what it needs to go on, and no more. Short where all went well."""
+"""The report for a model: only what it needs to continue. It is short if all went well."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_OUTPUT = 200  # lines of a command's output: the first few, and the last
 FIRST = 20
 INDENT = "    "
 BEFORE = "before"  # how a task ended that a run before this one did
-# What the overview calls each status: after a run, and in a plan.
+# The words of each status in the overview: after a run, and in a plan.
 WORDS = {
     "success": "done", BEFORE: "done before", "error": "failed", "skipped": "skipped",
     "rolled_back": "rolled back",
@@ -50,7 +50,7 @@ REPORT_START = (
 
 
 def summary(report: Report) -> str:
-    """Return what a model should be told of a run."""
+    """Return the report of a run for a model."""
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
     parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
@@ -76,7 +76,7 @@ def _failures(report: Report, notation: Notation) -> Iterator[str]:
 
 
 def _advice(outcome: Outcome | None, report: Report) -> Iterator[str]:
-    """Yield the line that says what to write after a failure, where that is known."""
+    """Yield the line that says what to write after a failure, if that is known."""
     advice = ""
     if isinstance(outcome, Failed):
         advice = write_next(outcome.error.message, outcome.error.type, report.notation)
@@ -115,7 +115,7 @@ def _overview(report: Report) -> str:
 
 
 def _explain(task: Task) -> Iterator[str]:
-    """Yield what is known of a failure beyond its status line."""
+    """Yield details of a failure beyond its status line."""
     error = task.error
     if error is None or not error.details or task.output:  # the details of a command are its output
         return
@@ -125,7 +125,7 @@ def _explain(task: Task) -> Iterator[str]:
 
 
 def _output(task: Task) -> Iterator[str]:
-    """Yield what a command printed; of much, the beginning and the end."""
+    """Yield the output of a command; of a long one, the beginning and the end."""
     if not task.output:
         return
     yield "  output:"

@@ -98,7 +98,7 @@ def _similar(gone: dict[str, bytes], new: dict[str, bytes]) -> Iterator[Rename]:
 
 
 def _lines(files: dict[str, bytes]) -> dict[str, Counter[bytes]]:
-    """Return the lines of each text; what is binary, or large, is not compared."""
+    """Return the lines of each text; binary and large ones are not compared."""
     texts = (path for path, data in files.items() if len(data) <= MAX_COMPARED and b"\0" not in data)
     return {path: Counter(files[path].splitlines(keepends=True)) for path in texts}
 

@@ -29,7 +29,7 @@ MIN_PAIR_SIMILARITY = 0.3  # below this, lines at the edge of a place are not a 
 MOST_WEIGHT = 30  # of a line, by its length: a long one says hardly more than that
 PASSED_LINE = 2  # the weight that pairs must bring for each line of the file that is passed to reach them
 PASSED_BLANK = 0.5  # and for a blank one
-MOST_PASSED = 10  # lines in a row for which they must: what is in order behind many is no accident either
+MOST_PASSED = 10  # lines in a row that cost weight; more of them do not matter
 END = "\n"  # like no line: the part of the file that is examined ends anywhere, the search text does not
 MOST_COMPARED = 100  # wanted lines times found lines, each of which is compared with each
 
@@ -119,7 +119,7 @@ class Alignment:
         Inside, between lines that are the same, nothing is passed in vain.
         """
         near = fs[: min(MOST_COMPARED // max(len(ws), 1), len(ws) + MOST_PASSED)]
-        # What the lines from there on are worth.
+        # The weight of the lines from there on.
         worth = [[0.0] * (len(near) + 1) for _ in range(len(ws) + 1 if near else 1)]
         for i in reversed(range(len(worth) - 1)):
             for j in reversed(range(len(near))):
@@ -148,14 +148,14 @@ class Alignment:
         return [*pairs[:end], *((w, None) for w, _ in pairs[end:] if w is not None)]
 
     def _gains(self, pairs: Sequence[Pair]) -> Iterator[float]:
-        """Yield what each pair is worth; of many lines that are passed in a row, only the first few cost."""
+        """Yield the weight of each pair; of many lines that are passed in a row, only the first few cost."""
         passed = 0
         for w, f in pairs:
             passed = passed + 1 if w is None else 0
             yield self._gain(w, f) if passed <= MOST_PASSED else 0.0
 
     def _gain(self, w: int | None, f: int | None) -> float:
-        """Return what a pair is worth to a place that is extended by it."""
+        """Return the weight that a pair adds to a place."""
         if f is None:
             return 0.0
         similar = self._similar(w, f)
@@ -189,7 +189,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
 
 
 def _form(line: str, unlike: str) -> str:
-    """Return what is equal for lines that differ in form only; one that says nothing is unlike any."""
+    """Return a key that is equal for lines that differ in form only; a line without words is unlike any."""
     return fold_form(line) if _letter_count(line) >= MIN_LINE_WORDS else unlike
 
 

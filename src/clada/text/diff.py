@@ -102,7 +102,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def line_changes(old: Sequence[Line], new: Sequence[Line]) -> Iterator[LineChange]:
-    """Yield what changes between two versions, in order."""
+    """Yield the changes between two versions, in order."""
     start = new_start = 0
     for end, new_end in [*_unique_pairs(old, new), (len(old), len(new))]:
         yield from _changes_between_pairs(old, new, LineChange(start, end, new_start, new_end))
@@ -139,7 +139,7 @@ def _unique_lines(texts: Sequence[Line]) -> dict[Line, int]:
 
 
 def _changes_between_pairs(old: Sequence[Line], new: Sequence[Line], gap: LineChange) -> Iterator[LineChange]:
-    """Yield what changes in the lines between two pairs."""
+    """Yield the changes in the lines between two pairs."""
     start, end, new_start, new_end = gap.start, gap.end, gap.new_start, gap.new_end
     while start < end and new_start < new_end and old[start] == new[new_start]:
         start, new_start = start + 1, new_start + 1

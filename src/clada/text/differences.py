@@ -146,7 +146,7 @@ def brief(line: str, other: str = "") -> str:
 
 
 def _cut_line(part: str, begin: int, length: int) -> str:
-    """Return a part of a line of this length, escaped, with dots for what is cut off."""
+    """Return a part of a line of this length, escaped, with dots for the rest."""
     return ("…" if begin else "") + escape_controls(part) + ("…" if begin + len(part) < length else "")
 
 

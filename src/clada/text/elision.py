@@ -1,6 +1,6 @@
-"""Lines that stand for code which is not there: `# ... existing code ...`, `// rest of the file unchanged`.
+"""Lines that stand for omitted code: `# ... existing code ...`, `// rest of the file unchanged`.
 
-A whole file, or a replacement, with such a line would lose what the line stands for.
+Writing a whole file, or a replacement, with such a line would lose the omitted code.
 
     line    = comment              in any comment syntax: a whole line, or all there is in a body
             | [remark] | (remark)  of two words or more
@@ -156,7 +156,7 @@ _CLEAR_STATE = rf"(?!(?:go(?:es)? |belongs? )?here|same$|follows?|as above|left)
 
 
 def find_elision(text: str, known: str = "", path: str = "") -> tuple[int, str] | None:
-    """Return the first line that stands for code which is not there: its index, and the line without blanks.
+    """Return the first line that stands for omitted code: its index, and the line without blanks.
 
     Lines of `known`, the text that is replaced, do not count: they are the file's own.
     """
@@ -171,7 +171,7 @@ def find_elision(text: str, known: str = "", path: str = "") -> tuple[int, str] 
 
 
 def elided_content(line: str) -> str:
-    """Return what is said of a text with such a line."""
+    """Return the error message for a text with such a line."""
     return f'"{shortened(line)}" stands for code that is not there: send the whole file or a SEARCH block'
 
 
@@ -195,7 +195,7 @@ def is_elision(line: str, opening: str = _OPENING) -> bool:
 
 
 def _comment(line: str, opening: str) -> str | None:
-    """Return what a comment says; None for a line that is not one."""
+    """Return the text of a comment; None for a line that is not one."""
     opened = re.match(opening, line)
     return re.sub(_CLOSING, "", line[opened.end() :]).strip(_DECORATION) if opened else None
 

@@ -88,7 +88,7 @@ def _extent(text: str) -> int:
 
 
 def _missing_around(file: Sequence[str], text: Sequence[str], fewer: int) -> tuple[int, int] | None:
-    """Return what is missing above or below a piece of the file, whichever is longer."""
+    """Return the longer one of the parts missing above and below a piece of the file."""
     if fewer < AT_AN_EDGE or not 0 < len(text) < len(file):
         return None
     whole, piece = ("\n".join(("", *lines, "")) for lines in (file, text))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]  # where it starts and ends
 
 FEW = 4  # hunks that are searched for by scanning the text for each
-MOST_STARTS = 1000  # that are told of one hunk
+MOST_STARTS = 1000  # places of one hunk that are reported
 MOST_PAIRS = 50_000  # of equal lines among which those that are shared are searched for
 LEFT_OUT = "the lines that its dots stand for"
 ANCHORS = "its anchor stands above each of them: give another one before it"
@@ -39,7 +39,7 @@ NOWHERE = "an insertion needs a line of the file before or after it"
 
 
 class Subject(Value):
-    """The text that is edited, and what is to be known of the file that it is from."""
+    """The text that is edited, with its path and other facts about its file."""
 
     data: bytes
     size: int  # without a line break at its end that the file does not have
@@ -70,7 +70,7 @@ class Splice(Value):
 
 
 class Found(Value):
-    """Where a hunk is, what is spliced for it, and what had to be forgiven to find it."""
+    """The place of a hunk, its new text, and the differences that were forgiven to find it."""
 
     start: int
     end: int
@@ -80,7 +80,7 @@ class Found(Value):
 
 
 class Missing(Value):
-    """Why a hunk has no place: it is nowhere, or in several, or something else stands against it."""
+    """Why a hunk has no place: it is nowhere, or in several places, or another reason."""
 
     starts: Sequence[int] = ()
     reason: str = ""
@@ -305,7 +305,7 @@ def _forgives(tier: Tier) -> tuple[str, ...]:
 
 
 def matched_but_for(forgiven: Sequence[str]) -> str:
-    """Say in a clause what was forgiven."""
+    """Return a clause on the forgiven differences."""
     return f"matched but for {_join_words(forgiven)}"
 
 

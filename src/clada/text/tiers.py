@@ -1,4 +1,4 @@
-"""Tiers: how a search text is compared with the lines of a file, from exact to what only looks the same.
+"""Tiers: how a search text is compared with the lines of a file, from exact to look-alike.
 
 Each tier compares lines by a form of theirs, and is only tried where the one before it found nothing. What
 is found must be one place: several places, at any tier, are refused. Nothing is ever compared by similarity.

@@ -226,7 +226,7 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
 
 
 def scan_before(world: World) -> None:
-    """Save what a command may change, if the run is recorded."""
+    """Save the files that a command may change, if the run is recorded."""
     if world.recording:
         world.files.flush()
         world.recording.commands = True
@@ -237,7 +237,7 @@ def scan_before(world: World) -> None:
 
 
 def scan_after(world: World, *, stash: bool = False) -> None:
-    """Record what a command has changed; `stash`: it was git stash."""
+    """Record the changes of a command; `stash`: it was git stash."""
     if world.recording:
         world.recording.scan.after(own_git=stash)
         if stash:

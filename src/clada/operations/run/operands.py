@@ -52,7 +52,7 @@ def check(files: Files, how: Allowed, here: Parts) -> None:
 
 
 def check_paths_of_git(files: Files, paths: Iterable[str], here: Parts) -> None:
-    """Apply the rules of paths to what git does not know as a revision; each must exist, as git demands."""
+    """Check words that git does not know as revisions as paths; each must exist, as git demands."""
     for path in paths:
         _refuse_backslash(path)
         for part in _paths_to_check(path.rstrip("/") or path[:1]):

@@ -1,4 +1,4 @@
-"""Decide what a run may do, all of it before it starts: words, options, paths, approvals, sandbox."""
+"""Checks all commands of a run before the first one starts: words, options, paths, approvals, sandbox."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class _Review:
         return checked
 
     def _refuse_blocked(self) -> None:
-        """Refuse what is blocked, however its words are quoted and spaced, alone or in a pipeline."""
+        """Refuse a blocked command, regardless of quotes and blanks, alone or in a pipeline."""
         read = words.read_pipelines(self.body)
         pipelines = read if not isinstance(read, words.Refusal) else ()
         given = [command for pipeline in pipelines for command in pipeline.commands]
