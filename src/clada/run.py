@@ -212,7 +212,7 @@ def _overlay(workspace: Workspace) -> Files:
 def _world(files: Files, settings: Settings, caller: _Caller) -> World:
     world = World(files, settings, caller.emit, caller.answer if caller.can_answer else None, caller.stop)
     world.consent = caller.would_consent if settings.dry_run else caller.consent
-    world.autorun = AutorunGuard(files.root, world.asked, allowed=settings.allow_autorun)
+    world.autorun = AutorunGuard(files.root, world.ask_user, allowed=settings.allow_autorun)
     if settings.syntax != "off":
         world.syntax = SyntaxLook(files, planned=settings.dry_run)
     return world

@@ -57,7 +57,7 @@ def bring(workspace: Path, approvals: Any = None, configuration: str | bytes | N
 
 def trust_all(workspace: Path) -> None:
     """Trust what is there, as `clada trust --yes` does."""
-    for file in trust.look(str(workspace)):
+    for file in trust.clada_files(str(workspace)):
         trust.remember(str(workspace), file.name, file.data)
 
 
@@ -183,7 +183,7 @@ def test_the_first_approval_in_a_workspace_makes_a_trusted_file(tmp_path: Path) 
     (tmp_path / "new").mkdir()
     load(tmp_path / "new").add("npm test")
     assert load(tmp_path / "new").approved == ["npm test"]
-    assert [file.trusted for file in trust.look(str(tmp_path / "new"))] == [True]
+    assert [file.trusted for file in trust.clada_files(str(tmp_path / "new"))] == [True]
 
 
 def test_what_is_removed_or_blocked_is_forgotten_in_the_state_too(clone: Path) -> None:
@@ -357,7 +357,7 @@ def test_what_nobody_can_look_at_cannot_be_trusted(tmp_path: Path, kind: str, na
     make, problem = HOSTILE[kind]
     (tmp_path / ".clada").mkdir()
     make(tmp_path / ".clada" / name)
-    (file,) = trust.look(str(tmp_path))
+    (file,) = trust.clada_files(str(tmp_path))
     assert (file.name, file.trusted, file.data) == (name, False, b"")
     assert file.problem.startswith(problem)
     if name == trust.CONFIGURATION:
@@ -376,7 +376,7 @@ def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, kind: str) -> None:
         os.mkfifo(place)
     else:
         place.symlink_to(tmp_path / "elsewhere" if kind == "link" else "nowhere")
-    (file,) = trust.look(str(place.parent))
+    (file,) = trust.clada_files(str(place.parent))
     assert file.problem
     assert config.load(str(place.parent)).merged == {}
 
@@ -384,7 +384,7 @@ def test_what_is_no_folder_cannot_be_trusted(tmp_path: Path, kind: str) -> None:
 def test_where_there_is_nothing_nothing_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a state made, or even read."""
     monkeypatch.setattr(trust, "_state_directory", lambda _workspace: pytest.fail("the state was looked at"))
-    assert trust.look(str(tmp_path)) == ()
+    assert trust.clada_files(str(tmp_path)) == ()
     assert config.load(str(tmp_path)).merged == {}
     assert load(tmp_path).approved == []
     (tmp_path / ".clada").mkdir()

@@ -81,7 +81,7 @@ def _read_configuration(given: dict[str, Any]) -> tuple[dict[str, Any], Finding]
 def _check_trust(settings: dict[str, Any]) -> Finding:
     if trust.everywhere():
         return Finding(NOTE, f"every workspace is trusted: {trust.EVERYWHERE} is 1")
-    files = trust.look(settings["workspace"])
+    files = trust.clada_files(settings["workspace"])
     untrusted = [file.path for file in files if not file.trusted]
     if untrusted:
         return Finding(NOTE, f"not trusted, so ignored: {' and '.join(untrusted)}", trust.HOW)

@@ -10,7 +10,7 @@ from clada.cli.console import STDERR, STDOUT, Console
 from clada.cli.presenter import Presenter
 from clada.errors import UsageError, reason
 from clada.model import Note
-from clada.report.events import ended, event_to_dict, started
+from clada.report.json import event_to_dict, run_ended, run_started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class EventPresenter(Presenter):
     ) -> None:
         super().__init__(plan, options, console, stop)
         self._lines = lines
-        self._tell(lambda: started(plan, dry_run=options["dry_run"]))
+        self._tell(lambda: run_started(plan, dry_run=options["dry_run"]))
 
     def handle(self, event: Event) -> None:
         """Tell an event, and show it."""
@@ -71,7 +71,7 @@ class EventPresenter(Presenter):
     def finish(self, report: Report) -> None:
         """Show what is left, and tell how it ended."""
         super().finish(report)
-        self._tell(lambda: ended(report))
+        self._tell(lambda: run_ended(report))
         self.console.lost = self.console.lost or self._lines.lost
 
     def _tell(self, event: Callable[[], dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from clada.cli.questions import TERMINAL_IS_GONE, answer, open_terminal, write
 from clada.errors import CladaError
 from clada.text.forms import visible
 from clada.world.approvals import described
-from clada.world.trust import APPROVALS, HOW, decline, look, remember
+from clada.world.trust import APPROVALS, HOW, clada_files, decline, remember
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LONG = 20  # lines, after which the beginning may have scrolled away
 def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Show what the workspace brings along, and trust it if the person says so."""
     workspace = options["workspace"]
-    files = look(workspace)
+    files = clada_files(workspace)
     if not files:
         console.complain("clada: there is no .clada here that could count")
         return 0
@@ -53,7 +53,7 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
 
     Without a terminal it does not count, and `tell` says so.
     """
-    new = [file for file in look(workspace) if not file.trusted]
+    new = [file for file in clada_files(workspace) if not file.trusted]
     if not new:
         return True
     undecided = [file for file in new if not file.problem and not file.declined]

@@ -1,9 +1,10 @@
-"""The JSON summary of a report; schema/report.json describes it."""
+"""Reports and events as JSON: the summary, and the lines of `--events=jsonl`; schema/ describes both."""
 
 from __future__ import annotations
 
 import json
 
+from clada.model import BlockSkipped, Note, Output, OutputTruncated, TaskEnded, TaskStarted
 from clada.report.details import shortened
 from clada.values import fields_of
 
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.errors import Error, Nearest
-    from clada.model import Task
+    from clada.model import Event, Plan, Task
     from clada.report import Report
+
 
 SCHEMA = "clada.report/1"
 
@@ -102,3 +104,42 @@ def _error(error: Error | None) -> dict[str, Any] | None:
 
 def _nearest(nearest: Nearest) -> dict[str, object]:
     return {**fields_of(nearest), "others": [list(lines) for lines in nearest.others]}
+
+
+EVENT_SCHEMA = "clada.event/1"
+
+
+def run_started(plan: Plan, *, dry_run: bool) -> dict[str, Any]:
+    """Return the first line of a run."""
+    tasks = sum(len(block.operations) for block in plan.blocks)
+    return {
+        "event": "run_started",
+        "schema": EVENT_SCHEMA,
+        "notation": plan.notation,
+        "dry_run": dry_run,
+        "tasks": tasks,
+    }
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """Return an event as a line of its own."""
+    match event:
+        case TaskStarted():
+            return {"event": "task_started", **fields_of(event)}
+        case Output(label=label, lines=lines):
+            return {"event": "output", "label": label, "lines": list(lines)}
+        case OutputTruncated(label=label):
+            return {"event": "output_truncated", "label": label}
+        case TaskEnded(task=task):
+            # Its output was emitted already.
+            return {"event": "task_ended", "task": {**task_to_dict(task), "output": []}}
+        case BlockSkipped(label=label):
+            return {"event": "block_skipped", "label": label}
+        case Note(text=text):
+            return {"event": "note", "text": text}
+
+
+def run_ended(report: Report) -> dict[str, Any]:
+    """Return the last line of a run: its report, without the blocks, whose tasks were emitted."""
+    fields = {key: value for key, value in to_dict(report).items() if key not in ("schema", "blocks")}
+    return {"event": "run_ended", **fields, "run": report.recorded}

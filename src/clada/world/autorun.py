@@ -8,6 +8,7 @@ work, such as its tests, its build or its CI. It is written, and the report says
 from __future__ import annotations
 
 import os
+import re
 
 from clada.errors import CladaError
 from clada.values import Value
@@ -17,8 +18,10 @@ from clada.world.handles import open_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from clada.world.files.paths import Parts
+
 
 ASK, MARK = "ask", "mark"
 WORDS = {ASK: "runs by itself", MARK: "runs later"}
@@ -177,9 +180,8 @@ class AutorunGuard:
         if not found:
             return
         if found.by_content:
-            from clada.world.autorun_content import has_other_parts  # which loads json
-
-            if not has_other_parts(found.by_content, read_small(os.path.join(self._root, *parts)), content()):
+            old = read_small(os.path.join(self._root, *parts))
+            if not has_other_parts(found.by_content, old, content()):
                 return
         path = display_path(parts)
         if found.level == ASK and not self._allowed and not self._may(parts, path, found.reason):
@@ -223,3 +225,49 @@ def read_small(path: str) -> bytes:
     except OSError:
         return b""
     return data if len(data) <= LARGEST else b""
+
+
+# Words in the names of settings of VS Code and its extensions by which they name a program, its arguments or
+# variables, or let something run without asking.
+PROGRAM_WORDS = re.compile(
+    r"path|exec|command|cmd|interpreter|shell|terminal|program|binary|server|args|env|tools|tsdk|sdk|runtime"
+    r"|home|task|trust|approve|runonsave|hook|mcp|plugin|script|launch|loader|wrapper|linter|formatter|extension",
+    re.IGNORECASE,
+)
+# An unclosed string or comment extends to the end, so that they take linear time.
+_STRING = r'"(?:\\.?|[^"\\])*+(?:"|\Z)'
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
+# Which keys of a JSON text stand for something that runs.
+PARTS: dict[str, Callable[[str], object]] = {
+    "program settings": PROGRAM_WORDS.search,
+    "scripts": lambda key: key == "scripts",
+}
+
+
+def has_other_parts(name: str, old: bytes, new: bytes) -> bool:
+    """Whether something would run from the new content that did not from the old one."""
+    is_part = PARTS[name]
+    then, now = ([pair for pair in _pairs(data) if is_part(pair[0])] for data in (old, new))
+    return bool(now) and now != then
+
+
+def _pairs(data: bytes) -> list[Any]:
+    """Return all keys in a JSON text with their values, in order, each time that they occur."""
+    if not data.strip():
+        return []
+    import json  # late: few files are examined by their content
+
+    found: list[Any] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found.extend(pairs)
+        return dict(pairs)
+
+    text = data.decode(errors="replace").removeprefix("\ufeff")
+    without_comments = _COMMENT.sub(lambda found: found[1] or "", text)
+    try:
+        json.loads(_LAST_COMMA.sub(lambda found: found[1] or "", without_comments), object_pairs_hook=keep)
+    except (ValueError, RecursionError):
+        return [("scripts", text), ("path", text)]  # unreadable content may hold anything
+    return found

@@ -88,7 +88,7 @@ class CladaFile(Value):
         return f"{FOLDER}/{self.name}"
 
 
-def look(workspace: str) -> Sequence[CladaFile]:
+def clada_files(workspace: str) -> Sequence[CladaFile]:
     """Return the files in `.clada` that could count, none if there are none. Nothing is waited for."""
     directory = os.path.join(workspace, FOLDER)
     try:

@@ -140,7 +140,7 @@ class WorkspaceReader:
         """Return the content of a regular file."""
         self.flush()
         start = now()
-        with os_errors(), self._open(parts, READ) as fd:
+        with os_errors(), self._open_entry(parts, READ) as fd:
             status, data = read_regular(fd)
             bare = to_edit and has_no_xattrs(fd)  # cheap while the file is open
         self._read = (parts, Version(status, data, start, bare=bare))
@@ -149,14 +149,14 @@ class WorkspaceReader:
     def _load_tail(self, parts: Parts) -> tuple[bytes, Version]:
         """Return the end of a large file, from the start of a character, and the version that was read."""
         start = now()
-        with os_errors(), self._open(parts, READ) as fd:
+        with os_errors(), self._open_entry(parts, READ) as fd:
             status = os.fstat(fd)
             data = os.pread(fd, TAIL, max(0, status.st_size - TAIL))
         inner = next((at for at in range(4) if data[at : at + 1] and data[at] & 0xC0 != 0x80), 0)  # noqa: PLR2004
         return data[inner:], Version(status, data, start)
 
     @contextmanager
-    def _open(self, parts: Parts, flags: int) -> Iterator[int]:
+    def _open_entry(self, parts: Parts, flags: int) -> Iterator[int]:
         """Open an entry for the time of a context."""
         if parts in ROOTS:
             raise is_root_error(parts)

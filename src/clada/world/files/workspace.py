@@ -414,7 +414,7 @@ class Workspace(WorkspaceReader):
         """Act on exactly this entry, which must not be a link: chmod and utime would follow it."""
         self.flush()
         by_path = _can_use_proc()
-        opened = self._opened(parts, PIN if by_path else READ) if parts else nullcontext(self._root)
+        opened = self._open_entry(parts, PIN if by_path else READ) if parts else nullcontext(self._root)
         with os_errors(), opened as fd:
             refuse_shared(entry_of(os.fstat(fd)))
             action(f"{HANDLES}/{fd}" if by_path else fd)

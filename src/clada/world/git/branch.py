@@ -246,12 +246,12 @@ class BranchCommits:
                             return self._commit_reversal(draft, reverts, names)
                         return self._commit_touched(draft, names, places, is_ours)
                 except _HeadMoved:
-                    self.look(git)
+                    self.find_head(git)
                 except _FileSaved:
                     continue  # it is left out the next time
         raise git_error("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
 
-    def look(self, git: Git | None = None) -> None:
+    def find_head(self, git: Git | None = None) -> None:
         """Read HEAD again; files that the user committed meanwhile are no longer staged.
 
         Raise if no commit can be made: there are unmerged files, or it is another branch than before.
@@ -270,7 +270,7 @@ class BranchCommits:
 
     def _draft(self, own: IndexCopy, git: Git, message: str) -> _Draft:
         if self._before is None:
-            self.look(git)
+            self.find_head(git)
         last = self._before
         assert last is not None  # noqa: S101 (for type checkers)
         branch = head_name(self._repository)

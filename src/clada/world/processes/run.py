@@ -126,13 +126,14 @@ def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and name
             _refuse_directory(argv[0], directory)
             spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
             specs.append((spec, launcher))
-        for attempt in range(1, _ATTEMPTS + 1):
+        start, attempts = partial(_start_pipeline, specs), _ATTEMPTS
+        while True:
+            attempts -= 1
             try:
-                start = partial(_start_pipeline, specs)
                 result, tail = _run_once(start, last.listen(emit), timeout, stop, mask)
                 break
             except NotStartedError:
-                if attempt == _ATTEMPTS:
+                if not attempts:
                     raise
     finally:
         for _argv, launcher in programs:

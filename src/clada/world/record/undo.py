@@ -162,7 +162,7 @@ def _branch(store: Store, settings: Settings, record: str) -> BranchCommits | No
     found = store.repository or repository.find(settings.workspace)  # the error says why there is none
     index.check(found)
     branch = BranchCommits(found, settings.git_author)
-    branch.look()  # it is the one on which the commit is made, if any
+    branch.find_head()  # it is the one on which the commit is made, if any
     return branch
 
 
