@@ -51,10 +51,8 @@ COUNTING = {
 }
 OPERATIONS = {"WRITE": "write", "SEARCH": "edit", "RUN": "run"}
 ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
-MAY_BE_LITERAL = (
-    "WRITE",
-    "RUN",
-)  # operations whose content must not have an opening marker, unless LITERAL is true
+# Operations whose content must not have an opening marker, unless LITERAL is true.
+MAY_BE_LITERAL = ("WRITE", "RUN")
 LITERAL = "literal"
 ANOTHER = "line {line} starts another {name}: END is probably missing before it"
 # The field that the text after each marker is; what is said of one that must not be empty.
@@ -357,9 +355,8 @@ class Parser:
         line = self._line_of(fatal.at)
         message = f"Line {line}: {fatal.message}"
         if fatal.message == MALFORMED and final and self._data.rfind(b"\n") < fatal.at:
-            message += cut_off(
-                self._before + len(self.complete)
-            )  # it is the last line: the answer stops in it
+            # It is the last line: the answer stops in it.
+            message += cut_off(self._before + len(self.complete))
         return Problem("malformed_csl", message, line)
 
     def _line_of(self, at: int) -> int:

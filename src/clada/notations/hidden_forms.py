@@ -29,9 +29,8 @@ REASONING_TAGS = frozenset(
         b"seed:think",  # ByteDance Seed-OSS
     )
 )
-REASONING_NAME = b"|".join(
-    (*sorted(REASONING_TAGS), rb"thinking-content-[\w-]{1,100}+")
-)  # the last has an id
+# The last one ends with an id.
+REASONING_NAME = b"|".join((*sorted(REASONING_TAGS), rb"thinking-content-[\w-]{1,100}+"))
 TYPE_REASONING = (
     rb"""[ \t][^>\n]{0,200}?\btype=["']?reasoning\b[^>\n]{0,200}+>"""  # Open WebUI, exported chats
 )

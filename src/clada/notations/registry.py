@@ -50,6 +50,14 @@ _CALLED = (
     rb"[Ww]rite|write_file|create_file|Edit|edit_file|MultiEdit|str_replace|search_replace|replace_string_in_file"
     rb"|str_replace_editor|str_replace_based_edit_tool|apply_patch|insert_edit_into_file"
 )
+# The columns that JSON and TOML share.
+_TASK_LISTS: dict[str, Any] = {
+    "asks": ('an "edit" task', 'a "write" task with the whole file'),
+    "word": b"action",
+    "summary": "json",
+    "problems_name_lines": True,
+    "search_not_found_versions": ("1.0", "1.0.0"),
+}
 _LIST_ITEM = rb"^[ \t]*+(?:[-*+>]|[0-9]{1,9}[.)])[ \t]"
 
 
@@ -110,14 +118,12 @@ def dialect(
 
 def holds_any(text: bytes, hints: Iterable[bytes]) -> bool:
     """Whether one of the hints is in a text."""
-    return any(
-        hint[:1] in text and hint in text for hint in hints
-    )  # one byte is found far sooner than several
+    # One byte is found far sooner than several.
+    return any(hint[:1] in text and hint in text for hint in hints)
 
 
-UNKNOWN = Notation(
-    "", "a format that is not known", "operation", "", b"", "invalid_operation", ""
-)  # if no notation was found
+# The row of a document in which no notation was found.
+UNKNOWN = Notation("", "a format that is not known", "operation", "", b"", "invalid_operation", "")
 
 NOTATIONS = {
     row.name: row
@@ -186,11 +192,7 @@ NOTATIONS = {
             "json.md",
             writer="clada.notations.write.native.Json",
             example='```json\n{"tasks": [{"action": "write", "path": "path/to/file", "content": "…"}]}\n```',
-            asks=('an "edit" task', 'a "write" task with the whole file'),
-            word=b"action",
-            summary="json",
-            problems_name_lines=True,
-            search_not_found_versions=("1.0", "1.0.0"),
+            **_TASK_LISTS,
             lookalikes=(
                 Lookalike(
                     rb'[\[{,]\s*"tasks"\s*:\s*\[\s*\{', "it must be in a block tagged ```json", own=False
@@ -216,11 +218,7 @@ NOTATIONS = {
             "toml.md",
             writer="clada.notations.write.native.Toml",
             example='```toml\n[[task]]\naction = "write"\npath = "path/to/file"\ncontent = "its lines"\n```',
-            asks=('an "edit" task', 'a "write" task with the whole file'),
-            word=b"action",
-            summary="json",
-            problems_name_lines=True,
-            search_not_found_versions=("1.0", "1.0.0"),
+            **_TASK_LISTS,
             lookalikes=(
                 Lookalike(rb"^\[tasks?\][ \t]*$", "a task is opened by [[task]]", own=False),
                 Lookalike(rb"^\[\[tasks?\]\][ \t]*$", ONE, own=False),

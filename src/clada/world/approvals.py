@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 
 BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
 PATH = f"{FOLDER}/{FILE}"
-EXACT, PREFIX = (
-    ("commands", "network"),
-    ("prefixes", "network_prefixes"),
-)  # those approved, and with the network
+# The lists of approved commands and prefixes: without the network, and with it.
+EXACT, PREFIX = ("commands", "network"), ("prefixes", "network_prefixes")
 TRUSTED_LISTS = (*EXACT, *PREFIX)  # that count only where they are trusted
 LISTS = ("commands", "blocked", "network", *PREFIX)
 MAX_BYTES = 10 << 20

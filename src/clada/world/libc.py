@@ -18,6 +18,5 @@ __all__ = [
 ]
 
 LIBC = CDLL(None, use_errno=True)
-HOLDING_LIBC = PyDLL(
-    None, use_errno=True
-)  # keeps the interpreter's lock during a call, as needed between fork and exec
+# Keeps the interpreter's lock during a call, as needed between fork and exec.
+HOLDING_LIBC = PyDLL(None, use_errno=True)

@@ -46,9 +46,8 @@ if TYPE_CHECKING:
 _BLANKED = rb"[^\n]"
 _CLOSING = rb"\s*+(?:`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)"
 IN_PROSE = 2  # the rank of dialects whose signs are in many a text that asks for nothing
-NATIVE = next(
-    row.name for row in NOTATIONS.values() if row.mixes and not row.rank
-)  # the notation of operations without a dialect, in a document of several formats
+# The notation of operations without a dialect, in a document of several formats.
+NATIVE = next(row.name for row in NOTATIONS.values() if row.mixes and not row.rank)
 SEVERAL = "an answer in several formats ({}) is carried out only if every block is clear"
 
 

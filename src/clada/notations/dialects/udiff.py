@@ -61,9 +61,8 @@ _IS_MAIL = re.compile(_MAIL + rb"\n")
 _SIGNATURE = re.compile(rb"-- ?\n[0-9]+\.[0-9][^\n]*+(?:\n|\Z)")
 _REST = re.compile(rb"\s*+\Z")
 _SIGNED = re.compile(rb"--[- ]?+[ \t]*+(?:\n[0-9]++\.[0-9][^\n]*+)?\s*+\Z")
-_LAST = re.compile(
-    rb"(?:\n[^\s][^\n]*+|\s*+)\Z"
-)  # nothing comes after it, but perhaps a line that is cut off
+# Nothing comes after it, but perhaps a line that is cut off.
+_LAST = re.compile(rb"(?:\n[^\s][^\n]*+|\s*+)\Z")
 _HUNK = re.compile(
     r"@@+(?:[ \t]*-([0-9]{1,9})(?:,([0-9]{1,9}))?[ \t]+\+([0-9]{1,9})(?:,([0-9]{1,9}))?[ \t]*@@)?.*"
 )

@@ -53,9 +53,8 @@ class HunkDraft(ChangedLines):
         super().__init__(at)
         groups = numbers.groups() if numbers else (None,) * 4
         self.start = None if groups[0] is None else int(groups[0])
-        self.counts = (
-            None if groups[0] is None else (int(groups[1] or "1"), int(groups[3] or "1"))
-        )  # of old and new lines
+        # The numbers of old and new lines.
+        self.counts = None if groups[0] is None else (int(groups[1] or "1"), int(groups[3] or "1"))
         self.blank = 0  # lines at its end that are empty, without even a blank
         self.last = ""  # the sign of the last line
         self.no_newline: set[str] = set()  # signs of lines that end the file without a line break

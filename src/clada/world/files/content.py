@@ -173,9 +173,8 @@ def _write_or_truncate(handle: int, data: bytes) -> None:
             written += os.write(handle, data[written:])
     except BaseException:
         end = os.lseek(handle, 0, os.SEEK_CUR)
-        if (
-            end - start == written and os.fstat(handle).st_size == end
-        ):  # else another program has appended, too
+        # If not, another program has appended, too.
+        if end - start == written and os.fstat(handle).st_size == end:
             os.ftruncate(handle, start)
         raise
 

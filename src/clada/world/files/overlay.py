@@ -265,9 +265,8 @@ class Overlay:
         changed = self._changed_paths()
         places = set(changed)
         for parts in changed:
-            places.update(
-                _files_below(self.under, parts)
-            )  # a directory may have been removed with all that was in it
+            # A directory may have been removed with all that was in it.
+            places.update(_files_below(self.under, parts))
         known: dict[Parts, bytes | None] = {}
         contents = (
             (parts, _content(self.under, parts), self._content(parts, known)) for parts in sorted(places)

@@ -47,10 +47,8 @@ class WorkspaceReader:
         self._root, self.root = open_workspace(directory)
         self.identity: Identity = identity_of(os.fstat(self._root))
         self._directories = Directories(self._root, self.touched, self.limits)
-        self._located: tuple[str, Parts] = (
-            "",
-            (),
-        )  # the last path, because many edits in a row name the same
+        # The last path, because many edits in a row name the same.
+        self._located: tuple[str, Parts] = ("", ())
         self._read: tuple[Parts, Version] | None = None  # the last file, if nothing else was read since
 
     def flush(self) -> None:

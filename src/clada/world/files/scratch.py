@@ -47,9 +47,8 @@ class Scratch:
     def _open(self) -> int:
         path = self._path()
         try:
-            if (
-                not self._is_recorded
-            ):  # a record that was removed, perhaps with its repository, is not created again
+            # A record that was removed, perhaps with its repository, is not created again.
+            if not self._is_recorded:
                 os.makedirs(os.path.dirname(path), OWNER_ALL, exist_ok=True)
             if not os.path.isdir(path):
                 os.mkdir(path, OWNER_ALL)

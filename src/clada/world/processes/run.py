@@ -36,11 +36,13 @@ from clada.world.processes.supervise import SupervisedChild, start_supervisor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import NotRequired, TypedDict, Unpack
+    from typing import NotRequired, TypedDict, TypeVar, Unpack
 
     from clada.world.processes.children import Child
     from clada.world.processes.output import Emit, OutputMask
     from clada.world.processes.spawn import ThreadRules
+
+    Result = TypeVar("Result")
 
     class RunOptions(TypedDict):
         """How a program runs; see the top of this module."""
@@ -126,19 +128,22 @@ def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and name
             _refuse_directory(argv[0], directory)
             spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
             specs.append((spec, launcher))
-        start, attempts = partial(_start_pipeline, specs), _ATTEMPTS
-        while True:
-            attempts -= 1
-            try:
-                result, tail = _run_once(start, last.listen(emit), timeout, stop, mask)
-                break
-            except NotStartedError:
-                if not attempts:
-                    raise
+        start = partial(_start_pipeline, specs)
+        result, tail = _retry(lambda: _run_once(start, last.listen(emit), timeout, stop, mask))
     finally:
         for _argv, launcher in programs:
             launcher.close()
     return last.explain(result, tail)
+
+
+def _retry(attempt: Callable[[], Result]) -> Result:
+    """Call a function, several times while it starts nothing."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return attempt()
+        except NotStartedError:
+            continue
+    return attempt()
 
 
 def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -> Child:

@@ -139,9 +139,8 @@ class PreparedSpawn:
                 wait()
             return self._start_in_namespaces(self._spec.namespaces)
         pid = in_thread(lambda: self._start(wait), end_process) if self._rules else self._start(wait)
-        if self._spec.cpu_seconds is not None and hasattr(
-            LIBC, "prlimit"
-        ):  # not in the thread: rules forbid it
+        # Not in the thread: rules forbid it.
+        if self._spec.cpu_seconds is not None and hasattr(LIBC, "prlimit"):
             limit = int(self._spec.cpu_seconds) + 1
             LIBC.prlimit(pid, _RLIMIT_CPU, struct.pack("=QQ", limit, limit), None)
         return pid

@@ -42,9 +42,8 @@ _NEW_IN = ((2, _REFER), (3, _TRUNCATE))  # the version that brought a right
 SCOPED_SINCE, _TRUNCATE_SINCE = 6, 3
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
-_capset = getattr(
-    LIBC, "capset", lambda *_words: -1
-)  # resolved once here, rather than in every forked supervisor
+# Resolved once here, rather than in every forked supervisor.
+_capset = getattr(LIBC, "capset", lambda *_words: -1)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 

@@ -140,9 +140,8 @@ def describe_new(before: Tree, after: Tree) -> Iterator[str]:
     """Yield a sentence on each kind of new files that the user should know of."""
     if not before.whole or not after.whole:
         return
-    if (
-        nested := after.nested - before.nested
-    ):  # all of them: one that is not named may be the one that counts
+    # All of them: one that is not named may be the one that counts.
+    if nested := after.nested - before.nested:
         yield f"the command made {', '.join(sorted(nested))}: git and clada act on what is in there"
     if after.privileged:
         yield f"the command made setuid or setgid files: {first_few(sorted(after.privileged))}"
