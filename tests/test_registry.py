@@ -180,8 +180,9 @@ def test_no_module_names_a_notation_but_the_registry_and_its_own(name: str) -> N
         for path in source.rglob("*.py")
         if f'"{name}"' in path.read_text(encoding="utf-8") or f"'{name}'" in path.read_text(encoding="utf-8")
     }
+    packages = ("notations", "notations/dialects", "notations/toolcalls")
     # The literal type for users; tests/test_types.py compares it with the registry.
-    named = {"notations/registry.py", f"notations/{name}.py", "public_types.py"}
+    named = {"notations/registry.py", "public_types.py", *(f"{package}/{name}.py" for package in packages)}
     # JSON is also a form of output: of summaries, and of what commands print with --json.
     output = {"settings.py", "batch/summary.py"} if name == "json" else set()
     naming = {path for path in naming if name != "json" or not path.startswith("cli/")}

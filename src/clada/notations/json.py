@@ -103,11 +103,12 @@ def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> in
 
 def _value_start(data: bytes, start: int, end: int) -> int | None:
     """Return where an object or a list starts, if that is what comes first."""
-    at = _skip_blanks(data, start, end)
+    at = skip_blanks(data, start, end)
     return at if data[at : at + 1] in (b"{", b"[") and at < end else None
 
 
-def _skip_blanks(data: bytes, at: int, end: int) -> int:
+def skip_blanks(data: bytes, at: int, end: int) -> int:
+    """Return the offset of the next character that is not a blank, or the end."""
     match = _BLANKS.match(data, at, end)
     return match.end() if match else at
 

@@ -75,7 +75,8 @@ def find_overlooked(  # noqa: PLR0913 (how it was read)
         line = plan.source.count(b"\n", 0, offset_in(gaps, at)) + 1
         by_line.setdefault(line, NotApplied(line, what, why))
     known = {each.line for each in plan.not_applied}
-    new = [each for line, each in by_line.items() if line not in known and not _is_noted(plan, line)]
+    noted = {note.partition(":")[0] for note in plan.notes}
+    new = [each for line, each in by_line.items() if line not in known and f"Line {line}" not in noted]
     return new[:MOST_LISTED]
 
 
@@ -94,10 +95,6 @@ def _wraps(plan: Plan, at: int, closing: bytes) -> bool:
     """Whether operations of a plan are between an offset and the next closing text."""
     end = plan.source.find(closing, at)
     return any(at < item.span[0] < end for block in plan.blocks for item in block.operations)
-
-
-def _is_noted(plan: Plan, line: int) -> bool:
-    return any(note.startswith(f"Line {line}:") for note in plan.notes)
 
 
 def offset_in(gaps: list[int], at: int) -> int:
@@ -191,7 +188,8 @@ def hint_for_invalid(item: Invalid) -> str | None:
         if missing:
             kind, _blank, quoted = rest.partition(" ")
             wanted = quoted.strip("'")
-            given = next((key for key in item.attributes if key.lower() in _others(wanted)), None)
+            others = _FIELD_WORDS.get(wanted, "").split()
+            given = next((key for key in item.attributes if key.lower() in others), None)
             if given:
                 sign = "=" if kind == "attribute" else ""
                 return f"write {wanted}{sign} instead of {shortened(given)}{sign}"
@@ -203,10 +201,6 @@ def hint_for_invalid(item: Invalid) -> str | None:
             remedy = f'add literal="true" to line {item.line}'
             return f"write END before {inner}; if it is part of the content, {remedy}"
     return None
-
-
-def _others(wanted: str) -> list[str]:
-    return _FIELD_WORDS.get(wanted, "").split()
 
 
 def _meant(name: str, known: Iterable[str], words: dict[str, str]) -> str | None:

@@ -18,6 +18,11 @@ def to_lf(text: bytes) -> bytes:
     return text.replace(CRLF, LF).replace(CR, LF) if CR_BYTE in text else text
 
 
+def end_with_line_break(text: str) -> str:
+    """Return a text with a line break at its end; an empty one stays empty."""
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
 def single_ending(data: bytes) -> bytes | None:
     """Return the line ending that all lines have, LF if there is none yet; None if they are mixed."""
     if CR_BYTE not in data:

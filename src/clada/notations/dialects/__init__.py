@@ -53,7 +53,8 @@ SEVERAL = "an answer in several formats ({}) is carried out only if every block 
 
 def read(data: bytes, name: str, **how: Unpack[ReadOptions]) -> Plan:
     """Read a document in the dialect that was asked for, and no other but commands that are to be run."""
-    return _read_together(data, [name, *_commands(name, **how)], chosen=True, **how)[0]
+    commands = [SHELL] if how.get("run_fences") and name != SHELL else []
+    return _read_together(data, [name, *commands], chosen=True, **how)[0]
 
 
 def read_mixed(
@@ -109,7 +110,7 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOpt
     reading, end = _reading(data, **how), len(data)
     open_at, path = end, ""
     try:
-        _read_blocks(reading, _names_in_prose())
+        _read_blocks(reading, [row.name for row in NOTATIONS.values() if row.rank == IN_PROSE])
     except UnreadableError as error:
         open_at, path = error.offset, error.path
     items = [item for block in reading.blocks for item in block.operations]
@@ -124,15 +125,6 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOpt
         return None
     plan = Plan(None, tuple(reading.blocks), source=data[:open_at])
     return mask_operations(plan) + re.sub(_BLANKED, b" ", data[open_at:])
-
-
-def _names_in_prose() -> list[str]:
-    return [row.name for row in NOTATIONS.values() if row.rank == IN_PROSE]
-
-
-def _commands(name: str, **how: Unpack[ReadOptions]) -> list[str]:
-    """Return the dialect of commands in fences, if they are to be run beside this one."""
-    return [SHELL] if how.get("run_fences") and name != SHELL else []
 
 
 def _read_together(

@@ -29,6 +29,7 @@ from clada.notations.toolcalls.tag_calls import unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import RefusedCallError
 from clada.operations.edit import BLANKS, Hunk
+from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,7 +216,8 @@ class _Element:
             given = [self._attribute(field) for field in fields]
             made: Items = getattr(self, f"_{way}")(inside, *given)
         except RefusedCallError as refused:
-            operation = OPERATIONS.get(way, self._operation_of_action() if way == ACTION else "edit")
+            action = "write" if self.attributes.get("type") == "file" else "run"
+            operation = OPERATIONS.get(way, action if way == ACTION else "edit")
             path = self.attributes.get("filePath" if way == ACTION else fields[0] if fields else "")
             shown = {"path": path} if path and operation in ("write", "edit", "remove") else {}
             if way == ACTION and operation == "run":
@@ -226,9 +228,6 @@ class _Element:
                 )
             ]  # fmt: skip
         return made
-
-    def _operation_of_action(self) -> str:
-        return "write" if self.attributes.get("type") == "file" else "run"
 
     def _attribute(self, name: str) -> str:
         value = self.attributes.get(name, "").strip()
@@ -251,9 +250,7 @@ class _Element:
         if complaint:
             raise RefusedCallError(complaint)
         placeholder = is_placeholder(path)
-        return self._make(
-            "write", path=path, content=tag_text.end_with_line_break(text), placeholder=placeholder
-        )
+        return self._make("write", path=path, content=end_with_line_break(text), placeholder=placeholder)
 
     def _action(self, inside: Span, kind: str) -> Items:
         if kind == "file":
@@ -304,7 +301,7 @@ class _Element:
         closed = (self.data.rfind if name == "replace" else self.data.find)(f"</{name}>".encode(), first, end)
         if closed < 0:
             raise unclosed_error(self.span[0], name.encode())
-        return tag_text.end_with_line_break(
+        return end_with_line_break(
             self.data[slice(*tag_text.without_tag_lines(self.data, (first, closed)))].decode()
         )
 

@@ -22,6 +22,7 @@ from clada.notations.path_text import is_placeholder, path_in, path_in_info, pat
 from clada.notations.reading import Reading, UnreadableError
 from clada.operations.edit import BLANKS, SEVERAL_DIVIDERS, Edit, Hunk
 from clada.text.elision import elided_content, find_elision
+from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ class Blocks:
         if not new or not end:
             raise wrong
         texts = (data[opened.end() : old_end], data[new.end() : new_end])
-        self._add_form((at, end.end()), opened, *(_lines(text.decode()) for text in texts))
+        self._add_form((at, end.end()), opened, *(end_with_line_break(text.decode()) for text in texts))
         return end.end()
 
     def _read_helper(self, at: int, opened: Match[bytes] | None) -> int:
@@ -281,14 +282,10 @@ class Blocks:
     def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
         path = opened.group(1).decode().strip() or None
         if old is None and path:
-            self.reading.add(self._whole(span, path, new))
+            self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
         self._path, self._end = path, span[1]
-
-    def _whole(self, span: Span, path: str, content: str) -> Operation | Invalid:
-        """Return the write of a whole file."""
-        return self.reading.make("write", span[0], span, path=path, content=content)
 
 
 def _path_in_a_fence(above: Iterable[bytes]) -> str | None:
@@ -304,8 +301,3 @@ def _misplaced_line(old: str, new: str) -> str | None:
     own = {line.strip() for line in old.split("\n")}
     lines = (found.group().strip() for found in _MISPLACED.finditer(new))
     return next((line for line in lines if line not in own), None)
-
-
-def _lines(text: str) -> str:
-    """Return a text as whole lines."""
-    return text if not text or text.endswith("\n") else text + "\n"

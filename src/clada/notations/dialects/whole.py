@@ -53,6 +53,7 @@ from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, 
 from clada.notations.reading import UnreadableError
 from clada.operations.write import SENTENCE, Write
 from clada.text.fragments import ends_inside
+from clada.text.line_endings import end_with_line_break
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -345,7 +346,7 @@ class Blocks:
         """Return what the file is to have: lines, without the one that only names it."""
         text = found.fence.content(self.data).decode()
         if found.tagged:
-            return text if not text or text.endswith("\n") else text + "\n"
+            return end_with_line_break(text)
         if found.called.dropped is not None:
             lines = text.split("\n")
             del lines[found.called.dropped]

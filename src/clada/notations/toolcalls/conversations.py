@@ -12,10 +12,9 @@ message have their results on branches of their own.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 
-from clada.notations.json import SCAN_ERRORS, PlacedObject, ValueReader, scan_strictly
+from clada.notations.json import SCAN_ERRORS, PlacedObject, ValueReader, scan_strictly, skip_blanks
 from clada.notations.markdown import line_end
 from clada.notations.path_text import relative
 from clada.notations.structured import MalformedError
@@ -409,7 +408,6 @@ def _decode_arguments(name: str, text: str) -> tuple[Any, str]:
 
 
 AFTER = "Expected a line break after this value: one value a line, or one in all"
-_BLANKS = re.compile(rb"[ \t\n\r]*+")
 _KEYS = (("uuid", "parentUuid"), ("id", "parentId"))
 _MESSAGES = ("user", "assistant", "message")  # types of records that continue a session
 
@@ -421,7 +419,7 @@ def read_records(data: bytes, start: int, end: int) -> Iterator[Record]:
     that each object has its place; so is a wrong one, for the place of the error.
     """
     reader: ValueReader | None = None
-    at = _skip_blanks(data, start, end)
+    at = skip_blanks(data, start, end)
     while at < end:
         stop = line_end(data, at, end)
         try:
@@ -436,12 +434,7 @@ def read_records(data: bytes, start: int, end: int) -> Iterator[Record]:
             if data[stop : line_end(data, stop, end)].strip():
                 raise MalformedError(AFTER, stop) from None
         yield at, stop, value
-        at = _skip_blanks(data, stop, end)
-
-
-def _skip_blanks(data: bytes, at: int, end: int) -> int:
-    blanks = _BLANKS.match(data, at, end)
-    return blanks.end() if blanks else at
+        at = skip_blanks(data, stop, end)
 
 
 def without_abandoned(records: Sequence[Record]) -> tuple[list[Record], int]:

@@ -24,6 +24,7 @@ from clada.notations.toolcalls.tools import (
     decode_json,
     plain_name,
 )
+from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ class CallsInTags:
         function = _FUNCTION.match(data, found.end(), self.reading.end)
         wrong = ""
         if function:
-            name, (arguments, end) = function.group(1).decode(), self._function(opened, function.end())
+            name = function.group(1).decode()
+            arguments, end = self._parameters(opened, function.end(), _FUNCTION_PARAMETER, b"function")
         else:
             value, end, wrong = self._json(opened, found.end(), b"tool_call")
             name, arguments, wrong = _name_and_arguments(value, wrong)
@@ -158,10 +160,6 @@ class CallsInTags:
             end = close + len(b"</tool_call>")
         self._take(Call(name, arguments, opened, (opened, end), wrong=wrong), items)
         return end
-
-    def _function(self, opened: int, start: int) -> tuple[Any, int]:
-        """Return the parameters of a <function=…>, and where it ends."""
-        return self._parameters(opened, start, _FUNCTION_PARAMETER, b"function")
 
     def _json(self, opened: int, start: int, closing: bytes = b"") -> tuple[Any, int, str]:
         """Return the JSON that starts here, where it ends, and what is wrong with it.
@@ -227,7 +225,7 @@ class CallsInTags:
         complaint = tag_text.escape_complaint(text, path)
         if complaint:
             return [reading.invalid(operation, at, span, complaint, path=path)]
-        content = tag_text.end_with_line_break(text)
+        content = end_with_line_break(text)
         placeholder, append = is_placeholder(path), name == "append"
         return [
             reading.make(
@@ -257,5 +255,5 @@ def _parameter(name: str, data: bytes, span: Span) -> str:
         starts = data[span[0] : span[0] + 1] == b"\n"
         return data[slice(*(tag_text.without_tag_lines(data, span) if starts else span))].decode()
     if name in FILES:
-        return tag_text.end_with_line_break(data[slice(*tag_text.without_tag_lines(data, span))].decode())
+        return end_with_line_break(data[slice(*tag_text.without_tag_lines(data, span))].decode())
     return tag_text.strip_blanks(data, span)

@@ -73,11 +73,6 @@ def number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
-def end_with_line_break(text: str) -> str:
-    """Return the content of a file with a line break at its end; one that is empty stays so."""
-    return text if not text or text.endswith("\n") else text + "\n"
-
-
 def without_entities(text: str) -> str:
     """Return a text with the signs that the common entities stand for."""
     for entity, sign in ENTITIES:

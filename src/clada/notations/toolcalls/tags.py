@@ -25,6 +25,7 @@ from clada.notations.toolcalls.tag_calls import STARTS, CallsInTags, unclosed_er
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import Arguments, RefusedCallError, decode_json
 from clada.operations.edit import BLANKS, Hunk
+from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class _Tool:
         complaint = tag_text.escape_complaint(text, path)
         if complaint:
             raise RefusedCallError(complaint)
-        return tag_text.end_with_line_break(text)
+        return end_with_line_break(text)
 
     def _write_to_file(self) -> Items:
         path = self._path()

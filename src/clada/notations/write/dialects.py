@@ -6,6 +6,7 @@ import re
 
 from clada.notations.write import CannotSayError, FileChange, lines_of, quote_word, replacements
 from clada.text.diff import NO_BREAK, diff_hunks, line_changes, split_lines
+from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _sr_blocks(change: FileChange) -> list[str]:
 
 
 def _sr_block(path: str, old: str, new: str) -> str:
-    texts = [text if not text or text.endswith("\n") else f"{text}\n" for text in (old, new)]
+    texts = [end_with_line_break(text) for text in (old, new)]
     inside = "".join(texts)
     taken = {len(line.split()[0]) for line in map(str.strip, lines_of(inside)) if _MARKERS.fullmatch(line)}
     size = next((size for size in (7, 9, 8, 6, 5) if size not in taken), None)
