@@ -450,7 +450,7 @@ def _complain_of_unknown(node: _Node, _fields: Fields, complaints: Complaints) -
     complaints.append((None, "<tasks> cannot be nested" if nested else f"Unknown element <{name}>"))
 
 
-# What takes the fields of an operation out of what is in its element.
+# The functions that read the fields of an operation from its element.
 _READERS: dict[str, Callable[[_Node, Fields, Complaints], None]] = {
     "write": _write,
     "edit": _edit,

@@ -55,7 +55,7 @@ ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
 MAY_BE_LITERAL = ("WRITE", "RUN")
 LITERAL = "literal"
 ANOTHER = "line {line} starts another {name}: END is probably missing before it"
-# The field that the text after each marker is; what is said of one that must not be empty.
+# The field of the text after each marker; the error if it must not be empty.
 TEXTS = {"WRITE": "content", "RUN": "command", "SEARCH": "search", "TO": "search_end", "REPLACE": "replace"}
 EMPTY = {
     "RUN": ("content", "Empty content not allowed for RUN operation"),
@@ -115,7 +115,7 @@ class Parser:
         self._fatal: Problem | None = None
         self.complete: list[Operation | Invalid] = []  # in the order of the document
         self._only_one = False  # whether to stop after the first operation, or block; `ended` says where
-        self._before = 0  # operations that came before what is read here
+        self._before = 0  # operations before the text that is read here
         self.ended = 0
 
     @classmethod
@@ -143,7 +143,7 @@ class Parser:
         return Plan(NAME, tuple(self._blocks), self._fatal, self._notes, bytes(self._data))
 
     def advance(self, *, final: bool = False) -> None:
-        """Read every line that is complete and starts with the start delimiter; what is fatal ends it.
+        """Read every line that is complete and starts with the start delimiter; a fatal error ends it.
 
         The offset up to which the data was examined is kept for the next time.
         """
@@ -283,7 +283,7 @@ class Parser:
         raise _FatalError(at, CONTENT_AFTER if ended else f"Unknown operation: {shortened(name)}")
 
     def _close_block(self, name: str, rest: str, at: int) -> None:
-        """Close the block, if that is what a closing marker outside of content does."""
+        """Close the block with a closing marker outside of content, if one is open."""
         if rest:
             raise _FatalError(at, f"{name} marker cannot have attributes")
         if name != "END":
@@ -323,7 +323,7 @@ class Parser:
         self._add(operation)
 
     def _literal_complaints(self, attributes: dict[str, str]) -> Complaints:
-        """Take the attribute `literal`; return what is wrong with it, or with content that should have it."""
+        """Take the attribute `literal`; return its error, or that of content that should have it."""
         if attributes.pop(LITERAL, "true") not in FLAG_WORDS:
             return [(LITERAL, f"Invalid value for '{LITERAL}': {WRONG_FLAG}")]
         if not self._inner:

@@ -219,7 +219,7 @@ def _read_visible(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Prose |
 
 
 class _Found:
-    """The offsets of what was found in a text: operations, blocks without any, and the fatal line."""
+    """The offsets of operations, of blocks without any, and of the fatal line in a text."""
 
     def __init__(self, text: bytes, plan: Plan) -> None:
         lines = LineCounter(text)

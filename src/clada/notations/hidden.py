@@ -104,7 +104,7 @@ class Scan:
         grows: bool = False,
     ) -> None:
         self.data, self._marker, self._is_transcript = data, marker, is_transcript
-        self._grows = grows  # more text may follow, which closes what is open
+        self._grows = grows  # more text may follow, which closes an open part
         self._original = data if original is None else original  # before parts of it were blanked
         self._fence = b""  # the mark of the fence that is open where the scan is
         self._message = 0  # the start of the model's message that the scan is in

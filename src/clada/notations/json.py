@@ -102,7 +102,7 @@ def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> in
 
 
 def _value_start(data: bytes, start: int, end: int) -> int | None:
-    """Return where an object or a list starts, if that is what comes first."""
+    """Return where an object or a list starts, if it comes first."""
     at = skip_blanks(data, start, end)
     return at if data[at : at + 1] in (b"{", b"[") and at < end else None
 
@@ -236,7 +236,7 @@ class PlacedObject(dict):  # type: ignore[type-arg]  # which would cost an impor
 
 
 class ValueReader:
-    """Reads the values of a document one after the other; what is wrong is raised with its place.
+    """Reads the values of a document one after the other; errors are raised with their offset.
 
     It goes over the document as Latin-1, where each byte is a character: all places are the document's, and
     only strings that are not ASCII need a second look.

@@ -1,6 +1,6 @@
 """Probable mistakes of the LLM: lookalikes of operations, and hints at what an invalid one was meant to be.
 
-Hints follow the texts of the specification. They change nothing of what is carried out.
+Hints follow the texts of the specification. They do not change what is carried out.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tupl
 
 _MARKERS = ("WRITE", "RUN", "SEARCH", "TASKS", "END", "TO", "REPLACE")
 _ACTIONS = ("write", "edit", "move", "remove", "run")
-# What others call them.
+# Other names of markers, actions and fields that models use.
 _MARKER_WORDS = {
     "WRITE": "CREATE FILE ADD NEW SAVE APPEND OVERWRITE",
     "SEARCH": "EDIT PATCH MODIFY UPDATE CHANGE FIND DIFF INSERT",
@@ -160,7 +160,7 @@ _LONGEST = 80  # bytes of a line that could have been meant as a marker
 
 
 def hint_for_fatal(fatal: Problem, source: bytes, delimiters: Delimiters) -> str | None:
-    """Return a hint at what was meant where a document cannot be read."""
+    """Return a hint at what was meant in a document that cannot be read."""
     if fatal.type != "malformed_csl" or fatal.line is None:
         return None
     at = _offset(source, fatal.line)

@@ -20,8 +20,8 @@ class Reader:
 
     A block is only known to be valid when it is closed: `close` returns the plan of the whole, which is the
     one that `parse` gives, wherever the text was cut. Operations in parts that are not scanned are not given
-    out. Only a closing tag of reasoning without an opening one comes too late: what is before it was given
-    out, and is not in the plan.
+    out. Only a closing tag of reasoning without an opening one comes too late: operations before it were
+    given out, and are not in the plan.
     """
 
     def __init__(self, start_delimiter: str = START_DELIMITER, end_delimiter: str = END_DELIMITER) -> None:

@@ -3,7 +3,7 @@
 A notation is a module with two functions, `sign` and `read` (see Module), and its row here. A document is in
 the notation whose first sign comes first; of signs at the same place, the earlier row counts.
 
-A dialect is what other tools have models write: a module with a class `Blocks` (see `dialects`), and a row
+A dialect is a format of another tool: a module with a class `Blocks` (see `dialects`), and a row
 with a rank: 1 if its signs are certain, 2 if texts without operations often have them. Dialects and CSL mix:
 in one document, the operations of all of them are carried out. A document in JSON, TOML or CML has no others.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Delimiters = tuple[str, str]  # how a marker starts and ends, where a notation has such
 
     class Module(Protocol):
-        """What the module of a notation offers."""
+        """The functions of the module of a notation."""
 
         def sign(self, data: bytes, delimiters: Delimiters) -> int | None:
             """Return where the document first shows that it is in this notation."""
@@ -62,7 +62,7 @@ _LIST_ITEM = rb"^[ \t]*+(?:[-*+>]|[0-9]{1,9}[.)])[ \t]"
 
 
 class Lookalike(Value):
-    """What looks like an operation of a notation and is none: a pattern, and what is wrong with it.
+    """Text that looks like an operation of a notation but is not: a pattern, and the error in it.
 
     In the pattern, %s stands for the start delimiter and %e for the end delimiter.
     """
@@ -100,7 +100,10 @@ class Notation(Value):
     mixes: bool = False  # one document may have operations of it and of others that mix
     takes_fence: bool = False  # of a dialect: its blocks end with the fence around them
     example: str = ""  # an operation, in three lines or so; <START> and <END> are the delimiters
-    asks: tuple[str, str] = ("a search/replace block", "the whole file")  # what a model is asked to send
+    asks: tuple[str, str] = (
+        "a search/replace block",
+        "the whole file",
+    )  # the forms of edits and files to ask a model for
     writer: str = ""  # the class that writes it, if documents can be converted into it
 
 

@@ -83,13 +83,13 @@ class MalformedError(Exception):
 
 
 def too_many(count: int, limit: int, what: str, offset: int) -> None:
-    """Refuse what would cost too much time or memory."""
+    """Refuse a document that would cost too much time or memory."""
     if count > limit:
         raise MalformedError(f"More than {limit:,} {what}", offset, LIMIT)
 
 
 def too_deep(depth: int, offset: int) -> None:
-    """Refuse what is nested too deep."""
+    """Refuse values that are nested too deep."""
     if depth > MAX_DEPTH:
         raise MalformedError(f"Nested more than {MAX_DEPTH} deep", offset, LIMIT)
 
@@ -196,7 +196,7 @@ _any: dict[tuple[str, ...], tuple[Field, ...]] = {}  # by the names of all opera
 
 
 def _any_fields() -> tuple[Field, ...]:
-    """Return what an operation of an unknown action is listed with: any field, none needed."""
+    """Return the fields of an operation with an unknown action: any field, none required."""
     names = tuple(OPERATIONS)
     if names not in _any:
         fields: dict[str, Field] = {}
@@ -208,7 +208,7 @@ def _any_fields() -> tuple[Field, ...]:
 
 
 def _action(task: RawTask) -> tuple[str, list[Complaint]]:
-    """Return the operation's name, whether there is such an operation or not, and what is wrong with it."""
+    """Return the name of the operation, known or not, and the complaints about it."""
     if task.members is None:
         return UNKNOWN, [("Invalid task: must be an object with an 'action'", None, None)]
     action = task.members.get("action", ("", 0))[0]
@@ -220,7 +220,7 @@ def _action(task: RawTask) -> tuple[str, list[Complaint]]:
 
 
 class _Given:
-    """What a task gives: the fields that an operation has, under their names as written, and other texts."""
+    """The given fields of a task: those of its operation, under their written names, and other texts."""
 
     def __init__(self, members: Mapping[str, tuple[Any, int]], fields: tuple[Field, ...]) -> None:
         self.complaints: list[Complaint] = []
@@ -282,7 +282,7 @@ class _Given:
         return field.required or bool(field.beside)
 
     def _objects(self, field: Field, objects: Sequence[RawTask]) -> list[dict[str, Any]]:
-        """Return the fields of each nested object, with its place; complain of what is wrong."""
+        """Return the fields of each nested object, with its offset; complain of errors."""
         found = []
         for number, item in enumerate(objects, 1):
             if item.members is None:
@@ -300,7 +300,7 @@ class _Given:
 
 
 def _wrong(field: Field, value: Any, written: str) -> str | None:
-    """Return what is wrong with a field's value, or None."""
+    """Return the error of a field's value, or None."""
     if field.kind == "count":
         return _count_complaint(value)
     if field.kind == "choice":
@@ -324,7 +324,7 @@ def _is_line(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and "\n" not in value
 
 
-# What is wrong with a value of each kind, or None.
+# The error of a value of each kind, or None.
 _COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
     "text": _text_complaint,
     "lines": _text_complaint,

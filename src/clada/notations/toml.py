@@ -155,7 +155,7 @@ def _last_task(tables: dict[str, Any], scan: Scan) -> tuple[Any, Scope | None]:
 
 
 def _late_key(data: bytes, task: RawTask) -> MalformedError | None:
-    """Return what is wrong with a task that would do something else without its last keys.
+    """Return the error of a task that would do something else without its last keys.
 
     Where it is cut off before them, nothing shows that they are missing.
     """
@@ -253,7 +253,7 @@ def _value(value: Any) -> Any:
 MAX_TABLES = 2 * MAX_TASKS  # with their blocks
 BRACKET = ord("[")
 LINE_END = (b"\n", b"#")  # also the start of a comment
-FENCES = b"`~"  # what the line that closes one starts with
+FENCES = b"`~"  # the first characters of a line that closes a fence
 TASK, BLOCK, BLOCK_TASK = ("task",), ("tasks",), ("tasks", "task")
 
 # All possessive or atomic, so that no input makes them go back. A possessive group's rounds fail at their
@@ -571,7 +571,7 @@ class Scan:
         return at
 
     def _literal_end(self, start: int) -> int:
-        """Return where the quotes are, or before them what must not be in a string."""
+        """Return the offset of the closing quotes, or of a forbidden character before them."""
         close = self._data.find(b"'''", start)
         end = len(self._data) if close < 0 else close
         inside = self._data[start:end]

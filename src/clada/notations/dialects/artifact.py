@@ -178,7 +178,7 @@ class Blocks:
         ), closing.end()
 
     def _element(self, at: int) -> tuple[Items, int]:
-        """Return what the element asks for that starts here, and where it ends."""
+        """Return the operations of the element that starts here, and its end."""
         name, tag = self._opening(at)
         way, fields = ELEMENTS[name] if name in ELEMENTS else IN_PROJECT[name]
         opened, inside, end = self.data.find(b"<", at), (tag.end, tag.end), tag.end
@@ -204,14 +204,14 @@ class Blocks:
 
 
 class _Element:
-    """One element: its attributes, and what it asks for."""
+    """One element: its attributes and operations."""
 
     def __init__(self, reading: Reading, name: str, span: Span, attributes: Mapping[str, str]) -> None:
         self.reading, self.data, self.name, self.span = reading, reading.data, name, span
         self.attributes = attributes
 
     def operations(self, way: str, fields: tuple[str, ...], inside: Span) -> Items:
-        """Return what it asks for; one invalid operation if something is wrong."""
+        """Return its operations; one invalid operation if there is an error."""
         try:
             given = [self._attribute(field) for field in fields]
             made: Items = getattr(self, f"_{way}")(inside, *given)

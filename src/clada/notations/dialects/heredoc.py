@@ -154,7 +154,7 @@ class _Commands:
         if form:
             yield from self._patch_operations(form) if form.re is _PATCH else [self._write(form)]
             return
-        other = _ANY_MARK.search(last)  # of another program: what it reads belongs to it
+        other = _ANY_MARK.search(last)  # of another program, to which its text belongs
         body = self._body(other) if other else None
         command = (
             last.strip() if body is None or other is None else "\n".join([last.strip(), *body, other["mark"]])
@@ -200,7 +200,7 @@ class _Commands:
         )
 
     def _patch_operations(self, form: Match[str]) -> list[Operation | Invalid]:
-        """Return what a patch in a here-document asks for."""
+        """Return the operations of a patch in a here-document."""
         text = "".join(f"{line}\n" for line in self._body(form))
         span = self.span
         try:
@@ -214,7 +214,7 @@ class _Commands:
 def shell_fence(data: bytes, start: int, limit: int) -> Fence | None:
     """Return the fence that opens here; one of a shell's ends behind its here-documents.
 
-    What these write may have fences of its own. In a list, or with tabs before their end, it may not.
+    Their content may have fences of its own, except in a list, or with tabs before their end.
     """
     fence = fence_at(data, start, limit)
     while fence and fence.closed and fence.language in SHELLS and not fence.indent:

@@ -5,10 +5,10 @@
     capital = #!SHAM or #!NESL, with #!END_SHAM_ID and EOT_SHAM_ID
     ID      = 2 to 8 letters and digits, the same at the end and in EOT; a stray ' after the end is forgiven
 
-All starts in the first column. ACTIONS says which keys each action has. What only reads is ignored. Texts
-to be replaced must be in the file as they are written. As its author's tools have it, the end of a range is
-refused if it stands again behind it, an addition begins right where the file ends, and no lines are one blank
-line.
+All starts in the first column. ACTIONS says which keys each action has. Actions that only read are ignored.
+Texts to be replaced must be in the file as they are written. As its author's tools have it, the end of a
+range is refused if it stands again behind it, an addition begins right where the file ends, and no lines are
+one blank line.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Block:
 
     @property
     def action(self) -> str:
-        """What is to be done, in its own word."""
+        """The action, by its name in the block."""
         return self._text("action")
 
     def read(self, start: int) -> int:
@@ -187,7 +187,7 @@ class _Block:
         return member.text if member else ""
 
     def operation(self, span: tuple[int, int]) -> Operation | Invalid | None:
-        """Return what the block asks for; None for what only reads."""
+        """Return the operation of the block; None for an action that only reads."""
         self._span = span
         way, keys = ACTIONS.get(self.action, ("", ""))
         if not way and not self._wrong and READS.fullmatch(self.action):

@@ -136,7 +136,7 @@ class Blocks:
         return edits[0].replace(hunks=(first.replace(instead=tuple(others)),))
 
     def _no_head(self, at: int) -> UnreadableError:
-        """Return what is wrong with a marker that opens no block."""
+        """Return the error of a marker that opens no block."""
         words = self.data[at : line_end(self.data, at, self.reading.end)].decode().split()
         if words[-1] in ("REPLACE", "REPLACE>", "UPDATED", "UPDATED>"):
             return UnreadableError(at, f"{words[-1].rstrip('>')} without a SEARCH before it")

@@ -339,7 +339,7 @@ class _Diff:
         self.files, self.mail, self.at = [], None, end
 
     def _operations(self, file: FileDiff, span: tuple[int, int]) -> Iterator[Operation | Invalid]:
-        """Yield what one file's part of a diff asks for."""
+        """Yield the operations of one file's part of a diff."""
         reading = self.reading
         names = names_in(file)
         if names is None:

@@ -39,7 +39,7 @@ _BINARY = ("Binary files ", "GIT binary patch", "Binary file ")
 
 
 class Names(Value):
-    """What a file is called before and after; None if it is not there. It may be copied from another."""
+    """The names of a file before and after; None if it does not exist. It may be copied from another."""
 
     old: str | None
     new: str | None
@@ -90,14 +90,14 @@ class HunkDraft(ChangedLines):
 
 
 class FileDiff:
-    """What a diff says of one file, while it is read."""
+    """The part of one file in a diff, while it is read."""
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.hunks: list[HunkDraft] = []
         self.closed = False  # something after it shows that it is all there
         self.named_from_outside = False
-        self.header = ""  # what follows diff --git
+        self.header = ""  # the rest of the line `diff --git`
         self.facts: dict[str, str] = {}
         self.binary = False
         self._old: str | None = None  # as written
@@ -145,11 +145,11 @@ class FileDiff:
         return self.binary or line.startswith(_IGNORED) or not line.strip()
 
     def old_name(self, text: str) -> None:
-        """Take what follows `--- `."""
+        """Take the rest of a line `--- `."""
         self._old = _name(text)
 
     def new_name(self, text: str) -> None:
-        """Take what follows `+++ `."""
+        """Take the rest of a line `+++ `."""
         self._new = _name(text)
 
     def take_name(self, path: str | None) -> None:
@@ -177,7 +177,7 @@ class FileDiff:
         return self.facts.get("moved_from", old), self.facts.get("moved_to", new)
 
     def if_exists(self) -> str:
-        """Return what is done where a new file is there: one that is not said to be new may be empty."""
+        """Return what to do if a new file exists: one that is not marked as new may be empty."""
         return "refuse" if "created_mode" in self.facts or self._old == NOTHING else "empty"
 
     def is_new(self) -> bool:
@@ -251,7 +251,7 @@ class FileDiff:
 
 
 def names_in(file: FileDiff) -> Names | None:
-    """Return what a file is called before and after; None if there is no name."""
+    """Return the names of a file before and after; None if there is no name."""
     old, new = file.names()
     if old is None or new is None:
         return None
@@ -265,7 +265,7 @@ def names_in(file: FileDiff) -> Names | None:
 
 
 def _name(text: str) -> str:
-    """Return a name as it is in a header: unquoted, without what comes behind it."""
+    """Return a name as it is in a header: unquoted, without the rest of the line."""
     quoted = _QUOTED.match(text)
     if quoted:
         return _unquote(quoted.group(1))

@@ -204,14 +204,14 @@ class _HunkDraft(ChangedLines):
         self.anchors: list[str] = []
 
     def value(self, line: int) -> Hunk:
-        """Return the hunk; what only adds goes after its anchor, or to the end of the file."""
+        """Return the hunk; one that only adds is inserted after its anchor, or at the end of the file."""
         old, new = ("".join(f"{line}\n" for line in lines) for lines in (self.old, self.new))
         at_end = self.at_end or (not self.old and not self.anchors)
         return Hunk(old, new, None, tuple(self.anchors), None, at_end, None, line)
 
 
 class _Section:
-    """What a patch does with one file, while it is read."""
+    """The section of one file in a patch, while it is read."""
 
     def __init__(self, kind: bytes, path: str, at: int) -> None:
         self.kind, self.path, self.at = kind, path, at
@@ -262,7 +262,7 @@ class _Section:
             hunk.anchors.append(anchor)
 
     def operations(self, reading: Reading, span: tuple[int, int]) -> list[Operation | Invalid]:
-        """Return what is to be done; one invalid operation if something is wrong."""
+        """Return the operations; one invalid operation if there is an error."""
         name = {b"Add": "write", b"Delete": "remove", b"Update": "edit"}[self.kind]
         hunks = [hunk for hunk in self.hunks if hunk.changes]
         wrong = self.wrong or self._elision(hunks)

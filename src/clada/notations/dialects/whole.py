@@ -154,13 +154,13 @@ class Blocks:
             closed = _SR_END.search(data, block.end(), end)
             if not closed:
                 return None  # for others to refuse
-            at = closed.end()  # what is in a search/replace block is its own
+            at = closed.end()  # content of a search/replace block does not count
             if start < at:
                 start = _START.start(data, at, last)
         return start
 
     def _find_fence(self, start: int, floor: int) -> _Found | None:
-        """Return the fence that opens here, with what it is called; None if there is none."""
+        """Return the fence that opens here, with its name; None if there is none."""
         data, limit = self.data, self.reading.end
         fence = fence_at(data, start, limit)
         if not fence or is_indented_code(data, start) or is_heading_underline(data, start):
@@ -182,7 +182,7 @@ class Blocks:
         return _Found(fence, called, start, fence.end, nests)
 
     def _name_of(self, fence: Fence, called: FenceName, above: str) -> FenceName:
-        """Return what a fence is called, after a look at its content, and at the sentence above it."""
+        """Return the name of a fence, also by its content and the sentence above it."""
         if not self.reading.chosen and self.data[fence.inside : fence.inside_end].isspace():
             return FenceName()  # nothing is shown
         if not called.cited:
@@ -201,7 +201,7 @@ class Blocks:
         return FenceName((path,), named_in=SENTENCE)
 
     def _is_other(self, fence: Fence, markdown: FenceName | None) -> bool:
-        """Whether it holds blocks of another dialect or of CSL, or what is left of one.
+        """Whether it holds blocks of another dialect or of CSL, or the rest of one.
 
         A file of Markdown may quote them: in that, only one counts that is about this very file.
         """
@@ -255,7 +255,7 @@ class Blocks:
         return found or ""
 
     def _first_line(self, called: FenceName, fence: Fence) -> FenceName:
-        """Return what it is called if its first line counts too."""
+        """Return the name of a fence, also by its first line."""
         named = self._by_first_line(called, fence)
         sure = named.labelled or named.named_in  # the latter is decided at the operation's turn
         if not called.names and named.names and not sure and not self._name_most(sentences=False):
@@ -343,7 +343,7 @@ class Blocks:
         )  # fmt: skip
 
     def _content(self, found: _Found) -> str:
-        """Return what the file is to have: lines, without the one that only names it."""
+        """Return the content of the file: lines, without the one that only names it."""
         text = found.fence.content(self.data).decode()
         if found.tagged:
             return end_with_line_break(text)
@@ -460,7 +460,7 @@ def _is_markdown(fence: Fence, called: FenceName) -> bool:
 
 
 class _Found(Value):
-    """A fence, or a tag, with what it is called."""
+    """A fence, or a tag, with its name."""
 
     fence: Fence
     called: FenceName

@@ -37,7 +37,7 @@ _SHOWN = re.compile(
 _INFO_SHOWN = re.compile(r"\b(?:excerpt|before|current)\b|\blines?[ =]\d", re.IGNORECASE)
 _BELOW = re.compile(r"[\w.@+-]*[^\W\d][\w.@+-]*(?:/[\w.@+-]+)+")  # a path of the workspace, without blanks
 _BACKTICKED = re.compile(r"`([^`]+)`")
-# What the files of a language are called by their ends: a fence of another language shows no such file.
+# The endings of files by language: a fence of another language shows no such file.
 _LANGUAGES = {
     " ".join(name for name, row in NOTATIONS.items() if not row.rank): "csl cml xml",  # documents for us
     "python py python3 cython": "py pyi pyx pxd",
@@ -77,19 +77,19 @@ _KEYS = {b"file": ("path", "name"), b"codeblock": ("path",), b"antArtifact": ("t
 
 
 class FenceName(Value):
-    """What a fence is called."""
+    """The name of a fence."""
 
     names: tuple[str, ...] = ()  # different ones, the strongest first
     append: bool = False
     dropped: int | None = None  # the index of the line of its content that only names it
-    labelled: bool = False  # by a comment that says what it is: `// filepath: a.js`
+    labelled: bool = False  # by a comment with a label: `// filepath: a.js`
     cited: str = ""  # the path of a file that is shown in part, or as it is
     if_chosen: bool = False  # it is cited, but written with --format=whole
     named_in: str = ""  # what alone names it, and may be meant otherwise: one of NAMED_IN
 
 
 def from_outside(info: str, above: str) -> FenceName:
-    """Return what the info of a fence, and the line above it, call it."""
+    """Return the name of a fence by its info and the line above it."""
     if is_directive(info):
         return FenceName(cited="?")
     cited = _CITED_INFO.match(info)
@@ -118,7 +118,7 @@ def _is_named(path: str, above: str) -> bool:
 
 
 def with_first_line(called: FenceName, language: str, lines: list[str]) -> FenceName:
-    """Return what it is called if its first line, or its second below `#!`, counts too."""
+    """Return the name of a fence, also by its first line, or its second below `#!`."""
     index = 1 if lines[0].startswith(_PREAMBLE) else 0
     match = _COMMENT.fullmatch(lines[index]) if index < len(lines) else None
     if not match or (language in ("md", "markdown", "mdx") and "<!--" not in lines[index]):

@@ -48,8 +48,8 @@ _WRAPPERS = frozenset(
     tool_calls function_call content parts output message messages choices candidates payload
     """.split()
 )
-# Types of objects that hold messages, or are one. What is in an object of another type is data: results of
-# tools, documents, attachments, summaries.
+# Types of objects that hold messages, or are one. The content of an object of another type is data: results
+# of tools, documents, attachments, summaries.
 _CONTAINERS = frozenset(
     ("assistant", "message", "model", "response", "response_item", "response.completed", "turn", None)
 )
@@ -61,12 +61,12 @@ _CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId")  # of the call that a 
 
 
 class Log:
-    """The messages so far, and what is known of the conversation that they are from."""
+    """The messages of a conversation so far, with its directories and results."""
 
     def __init__(self, reading: Reading, start: int, stop: int) -> None:
         self.reading, self._last, self._stop = reading, start, stop
         self._tools = Tools(reading)
-        self.messages: list[list[Operation | Invalid | None]] = []  # those with calls: what these ask for
+        self.messages: list[list[Operation | Invalid | None]] = []  # those with calls: their operations
         self._lines: list[int] = []  # on which the messages start
         self._identity: Any = None  # of the message that a record is of
         self._last_identity: Any = None  # of the last message with calls
@@ -107,7 +107,7 @@ class Log:
             self._take_list(record, bare=True)
 
     def _take_object(self, value: dict[str, Any], *, bare: bool = False) -> None:
-        """Take what may be a call, a result, a message, or something around messages."""
+        """Take a value that may be a call, a result, a message, or a wrapper of messages."""
         kind, role = _kind_and_role(value)
         if "cwd" in value:
             self._take_cwd(value["cwd"])
@@ -128,7 +128,7 @@ class Log:
             self._take_cwd(value["payload"]["cwd"])
 
     def _take_all_inner(self, value: dict[str, Any]) -> None:
-        """Take what is in a message, or in something around messages."""
+        """Take the content of a message, or of a wrapper of messages."""
         for key, inner in value.items():
             if key in _WRAPPERS:
                 self._take_inner(value, key, inner)
@@ -151,7 +151,7 @@ class Log:
                 self._take_object(value, bare=bare)
 
     def _take_items(self, values: list[Any]) -> None:
-        """Take the calls and results of a message; what is deeper in one of its items is data."""
+        """Take the calls and results of a message; deeper values of its items are data."""
         for value in values:
             if isinstance(value, dict):
                 kind, role = _kind_and_role(value)
@@ -271,7 +271,7 @@ class Log:
         return len(self.messages) - 1
 
     def _operations(self, at: int, name: str, arguments: Any) -> list[Operation | Invalid] | None:
-        """Return what a call asks for. Its span begins where the one before it ended."""
+        """Return the operations of a call. Its span begins where the one before it ended."""
         wrong = ""
         if isinstance(arguments, str):
             arguments, wrong = _decode_arguments(name, arguments)
@@ -335,7 +335,7 @@ def _kind_and_role(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 
 def _word(value: Mapping[str, Any], key: str) -> str | None:
-    """Return what is there, if it is a text."""
+    """Return the value of a key, if it is a text."""
     word = value.get(key)
     return word if isinstance(word, str) else None
 
@@ -351,7 +351,7 @@ def _is_cut(value: Mapping[str, Any]) -> bool:
 
 
 def _is_trajectory(value: Mapping[str, Any]) -> bool:
-    """Whether a value is a .traj file of SWE-agent's: what was done, step by step, and what came of it."""
+    """Whether a value is a .traj file of SWE-agent: actions and results, step by step."""
     steps = value.get("trajectory")
     return isinstance(steps, list) and any(
         isinstance(step, dict) and "action" in step and "observation" in step for step in steps
@@ -398,7 +398,7 @@ def _bare(value: Mapping[str, Any]) -> tuple[str, Any] | None:
 
 
 def _decode_arguments(name: str, text: str) -> tuple[Any, str]:
-    """Return the arguments that came as a text, and what is wrong with it; a patch is one as it is."""
+    """Return the arguments that came as a text, and its error; a patch is an argument as it is."""
     if plain_name(name) in ("apply_patch", "patch") and not text.lstrip().startswith("{"):
         return {"input": text}, ""
     try:
@@ -460,7 +460,7 @@ def without_abandoned(records: Sequence[Record]) -> tuple[list[Record], int]:
 
 
 def _links(value: Any) -> list[tuple[str, str]]:
-    """Return what a record is called, with the one that it follows; nothing of one that is not linked."""
+    """Return the id of a record and of the one that it follows; nothing if it is not linked."""
     if not isinstance(value, dict) or value.get("isSidechain") is True:  # which another agent wrote
         return []
     for own, parent in _KEYS:

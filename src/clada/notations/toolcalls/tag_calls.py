@@ -1,6 +1,6 @@
 """Calls of tools in tags: `<invoke>`, `<tool_call>`, `<function=…>`, `@name(id): {…}` and `<tool-use>`.
 
-What comes of them is in `tools`. Those that follow each other are one block.
+`tools` makes their operations. Consecutive calls are one block.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CallsInTags:
         self._atomic = False  # whether the calls that are read are done all, or not at all
 
     def read(self, at: int, found: Match[bytes]) -> int:
-        """Read the calls that start here, and add what they ask for; return where they end."""
+        """Read the calls that start here, and add their operations; return where they end."""
         items: Items = []
         self._atomic = False
         if found["invokes"]:
@@ -98,7 +98,7 @@ class CallsInTags:
         return closed
 
     def _take(self, call: Call, items: Items) -> None:
-        """Add what a call asks for."""
+        """Add the operations of a call."""
         asked = self._tools.operations(call)
         if asked is None:
             self._ignored.add(call.name, call.at, known=plain_name(call.name) in KNOWN)
@@ -107,7 +107,7 @@ class CallsInTags:
             self._atomic = self._atomic or (len(asked) > 1 and self._tools.is_atomic(call))
 
     def _read_invokes(self, block: int, wrapper: bytes, items: Items) -> int:
-        """Read one <invoke> after the other, up to the end of what they are in."""
+        """Read one <invoke> after the other, up to the end of their wrapper."""
         data, at = self.data, block + len(wrapper) + 2
         while found := _INVOKE.match(data, at, self.reading.end):
             opened, name = data.find(b"<", found.start()), found.group(2).decode()
@@ -142,7 +142,7 @@ class CallsInTags:
         return values, close + len(closing) + 3
 
     def _read_tool_call(self, found: Match[bytes], items: Items) -> int:
-        """Read what is in a <tool_call>, or a <function=…> on its own; return where it ends."""
+        """Read the call in a <tool_call>, or a <function=…> on its own; return where it ends."""
         data, wrapped = self.data, bool(found.group(1))
         opened = found.start(1)
         function = _FUNCTION.match(data, found.end(), self.reading.end)
@@ -162,7 +162,7 @@ class CallsInTags:
         return end
 
     def _json(self, opened: int, start: int, closing: bytes = b"") -> tuple[Any, int, str]:
-        """Return the JSON that starts here, where it ends, and what is wrong with it.
+        """Return the JSON that starts here, where it ends, and its error.
 
         Where that is not clear, and no closing tag follows, the document cannot be read.
         """
@@ -178,7 +178,7 @@ class CallsInTags:
             return {}, self._find(opened, start, closing), error.message
 
     def _gptme(self, call: Call) -> Items:
-        """Return what a tool of gptme's does, whose arguments are in JSON."""
+        """Return the operations of a tool of gptme with arguments in JSON."""
         items: Items = []
         if call.name in ("save", "append"):
             self._take(call.replace(name="write_file"), items)
@@ -204,7 +204,7 @@ class CallsInTags:
         return close + len(b"</tool-use>")
 
     def _gptme_operations(self, name: str, path: str, inside: Span, span: Span) -> Items:
-        """Return what one of gptme's tools does with the text in it."""
+        """Return the operations of a tool of gptme with this text in it."""
         reading, at = self.reading, span[0]
         if name == "shell":
             items: Items = []
@@ -235,7 +235,7 @@ class CallsInTags:
 
 
 def _name_and_arguments(value: Any, wrong: str) -> tuple[str, Any, str]:
-    """Return the tool and the arguments of a call in JSON, and what is wrong with it."""
+    """Return the tool and the arguments of a call in JSON, and its error."""
     value = value if isinstance(value, dict) else {}
     name = value.get("name", value.get("tool"))
     arguments: Any = next((value[key] for key in ARGUMENTS if key in value), {})

@@ -35,7 +35,7 @@ _TAG_END = re.compile(rb"\s*+(/?)>")
 
 
 def without_tag_lines(data: bytes, span: Span) -> Span:
-    """Return a text without one line break at both ends, and what is on the same lines as its tags."""
+    """Return a text without the lines of its tags: the rest of those lines, and one break at both ends."""
     start, end = span
     head = data.find(b"\n", start, end)
     if head >= 0 and not data[start:head].strip(b" \t"):
@@ -86,7 +86,7 @@ def complaint(text: str, path: str = "", known: str = "") -> str | None:
 
 
 def escape_complaint(text: str, path: str = "", known: str = "") -> str | None:
-    """Return why a text cannot be what a file is to have, if it is escaped."""
+    """Return why a text cannot be the content of a file, if it is escaped."""
     path = path.lower()
     if path.endswith(MARKDOWN) or not is_escaped(text):
         return None

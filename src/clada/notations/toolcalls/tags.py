@@ -108,14 +108,14 @@ class Blocks:
 
 
 class _Tool:
-    """One tool of Roo's or Cline's: its values, and what it asks for."""
+    """One tool of Roo or Cline: its values and operations."""
 
     def __init__(self, reading: Reading, name: str, whole: Span, inside: Span) -> None:
         self.reading, self.data, self.name = reading, reading.data, name
         self.whole, self.inside = whole, inside
 
     def operations(self) -> Items:
-        """Return what it asks for; one invalid operation if something is wrong."""
+        """Return its operations; one invalid operation if there is an error."""
         try:
             made: Items = getattr(self, f"_{self.name}")()
         except RefusedCallError as refused:

@@ -1,8 +1,8 @@
 """Tools of agents: from the name of a tool and the arguments of a call to operations.
 
-TOOLS says which tool does what; FIELDS, under which names its arguments may come. What a tool reads,
-plans or shows is not an operation: such a call is ignored. A call that leaves the edit to another model is
-refused. A call of a tool that is in neither table is left out, because it is not known what it does.
+TOOLS says which tool does what; FIELDS, under which names its arguments may come. A call that only reads,
+plans or shows is not an operation, and is ignored. A call that leaves the edit to another model is refused. A
+call of a tool that is in neither table is left out, because it is not known what it does.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Tools:
         self.reading = reading
 
     def operations(self, call: Call) -> Items | None:
-        """Return what a call asks for; None if that is nothing to be done."""
+        """Return the operations of a call; None if it changes nothing."""
         name, arguments = plain_name(call.name), call.arguments
         way = self.way(name, arguments if isinstance(arguments, dict) else {})
         if way is None:
@@ -152,7 +152,7 @@ class Tools:
         return made
 
     def way(self, name: str, values: Mapping[str, Any]) -> str | None:
-        """Return what a tool does with these arguments, by the name of a method; None for nothing."""
+        """Return the name of the method for a tool with these arguments; None if it changes nothing."""
         way = TOOLS.get(name)
         if way == "edit" and isinstance(values.get("code_edit"), str):
             return "lazy"
@@ -236,7 +236,7 @@ class Tools:
         )  # fmt: skip
 
     def _edits(self, call: Call, arguments: Arguments) -> Items:
-        """Return the edits of one file, or of several, each of which sees what came of those before."""
+        """Return the edits of one file, or of several, each of which sees the result of those before."""
         edits = arguments.objects("edits")
         path = self._path_of(call, arguments) if arguments.has("path") else None
         made = []
@@ -328,7 +328,7 @@ class Tools:
         return [self._as_part_of(there, item) for item in items]
 
     def _described(self, call: Call, arguments: Arguments) -> Items:
-        """Return what an apply_patch_call does to a file: its diff is a patch without markers."""
+        """Return the operations of an apply_patch_call: its diff is a patch without markers."""
         kind, path = arguments.text("type"), arguments.text("path")
         if kind not in DESCRIBED:
             raise RefusedCallError(f"Unknown type: {shortened(kind)}", "type")
@@ -373,7 +373,7 @@ def _check_omissions(new: str, old: str = "") -> None:
 
 
 def _command(words: Sequence[str]) -> str:
-    """Return the command that a list of words stands for; of a shell's, what it is to run."""
+    """Return a list of words as a command; of `bash -c COMMAND`, the command."""
     if len(words) == WORDS_OF_A_SHELL and words[0] in SHELLS and words[1] in ("-lc", "-c"):
         return words[2]
     return join(words)
@@ -405,7 +405,7 @@ class RefusedCallError(Exception):
 
 
 class Arguments:
-    """What a call gives, by the names that its fields have in FIELDS, or by their own."""
+    """The arguments of a call, by the names of their fields in FIELDS, or by their own."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
@@ -473,7 +473,7 @@ class Arguments:
         return default
 
     def name(self, field: str) -> str | None:
-        """Return under which name a field is there; what is null is not."""
+        """Return the name under which a field is given; null counts as missing."""
         for name in FIELDS.get(field, (field,)):
             if self.values.get(name) is not None:
                 return name

@@ -45,11 +45,11 @@ TRIES = 3  # where the user commits while a commit is being made
 SHORT = 9  # characters of a commit's hash that are shown
 
 
-class _HeadMoved(Exception):  # noqa: N818 (not an error, but a reason to try again)
+class _HeadMovedError(Exception):
     """HEAD has moved since the commit was made."""
 
 
-class _FileSaved(Exception):  # noqa: N818 (as above)
+class _FileSavedError(Exception):
     """Another program has saved a file that was staged: it is not the run's any more."""
 
 
@@ -169,7 +169,7 @@ class BranchCommits:
                         else:
                             found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
                         return self._commit_before(own, branch, found, message)
-                except _HeadMoved:
+                except _HeadMovedError:
                     continue  # the user was faster
         raise git_error("HEAD moves all the time: no commit was made", "try again")
 
@@ -245,9 +245,9 @@ class BranchCommits:
                         if reverts:
                             return self._commit_reversal(draft, reverts, names)
                         return self._commit_touched(draft, names, places, is_ours)
-                except _HeadMoved:
+                except _HeadMovedError:
                     self.find_head(git)
-                except _FileSaved:
+                except _FileSavedError:
                     continue  # it is left out the next time
         raise git_error("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
 
@@ -307,7 +307,7 @@ class BranchCommits:
             selection.note(f"saved by another program meanwhile, and not committed: {selection.listed(left)}")
         stage(draft.own.git, paths)
         if not all(is_ours(selection.below_workspace(path)) for path in paths):
-            raise _FileSaved
+            raise _FileSavedError
         return self._commit(draft, paths)
 
     # Making a commit.
@@ -338,7 +338,7 @@ class BranchCommits:
         own, last = draft.own, self._before
         with locked_index(self._repository) as lock:
             if last and head_name(self._repository) != last.branch:
-                raise _HeadMoved
+                raise _HeadMovedError
             if own.is_current and not draft.different:
                 self._move(own, lock, draft, made)
                 return
@@ -387,7 +387,7 @@ class BranchCommits:
         if result.code == 0 or (killed and read_head(git).commit == made.commit):
             self._replace_index(new, made)
         elif read_head(git).commit != draft.old.commit:
-            raise _HeadMoved
+            raise _HeadMovedError
         else:
             raise git_call_error("update-ref", result)
 
