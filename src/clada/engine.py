@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from clada.errors import CladaError, Error, unforeseen
+from clada.grammar import END_DELIMITER, START_DELIMITER
 from clada.model import (
     BlockReport,
     BlockSkipped,
@@ -21,6 +22,7 @@ from clada.model import (
 )
 from clada.notations.lookalikes import hint_for_invalid
 from clada.notations.registry import NOTATIONS, UNKNOWN
+from clada.operations.edit import Edit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ RUN = "run"  # the operation that can change any path
 EARLIER = "earlier task failed"
 SIBLING = "block has validation errors"
 MOST_SUGGESTIONS = 10  # "did you mean" hints in one run, because each search walks the tree
+MOST_REPAIRS = 20  # failed edits in one run for which corrected blocks are made
+DELIMITERS = (START_DELIMITER, END_DELIMITER)  # that repairs are written with
 INVALID = "document has validation errors"  # of atomic documents
 
 
@@ -66,6 +70,9 @@ class Engine:
         self._refused = self._atomic and not plan.ok  # because a part of it is invalid
         self._unsettled: list[tuple[int, Task]] | None = None  # tasks of the atomic part that is running
         self._suggestions = MOST_SUGGESTIONS  # still allowed
+        self._repairs = MOST_REPAIRS  # the same
+        settings = world.settings
+        self._has_own_markers = (settings.start_delimiter, settings.end_delimiter) != DELIMITERS
         self.error: Error | None = None  # why a rollback was not complete
 
     def run(self) -> tuple[BlockReport, ...]:
@@ -163,7 +170,8 @@ class Engine:
         try:
             outcome = item.apply(self.world)
         except CladaError as trouble:
-            return Failed(self._without_secrets(self._with_hint(trouble.error, item)))
+            error = self._with_repairs(self._with_hint(trouble.error, item), item)
+            return Failed(self._without_secrets(error))
         except Exception as bug:  # noqa: BLE001 (a bug in one operation loses nothing else)
             return Failed(self._without_secrets(unforeseen(bug)))
         finally:
@@ -220,6 +228,19 @@ class Engine:
         self._suggestions -= 1
         meant = similar_file(self.world.files, operation.paths[0])
         return error.replace(hint=f"did you mean {meant}?") if meant else error
+
+    def _with_repairs(self, error: Error, item: Operation) -> Error:
+        """Add corrected blocks for an edit whose text was not found once, if its place is clear."""
+        if error.searched is None or not isinstance(item, Edit) or not self._repairs or self._has_own_markers:
+            return error
+        from clada.repair import suggest_repairs  # late: only failures need it
+
+        self._repairs -= 1
+        try:
+            text = self.world.files.text(self.world.files.locate(item.path))
+            return error.replace(repairs=suggest_repairs(item, text, error, self.plan.notation or ""))
+        except CladaError:
+            return error
 
     def _begin_atomic(self) -> Any:
         """Start an atomic part; return a mark to roll back to."""

@@ -44,6 +44,7 @@ class Error(Value):
     lines: tuple[int, ...] = ()
     nearest: Nearest | None = None
     searched: str | None = None  # the text that an edit did not find as often as expected
+    repairs: tuple[str, ...] = ()  # corrected blocks, of which one is to be sent instead
     details: str | None = None  # several lines, for --error-detail=full
     traceback: str | None = None  # of a bug, for --error-detail=debug
     stage: str | None = None  # of a run that could not begin, if the type does not tell: LOCK, WORKSPACE

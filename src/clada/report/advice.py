@@ -7,6 +7,7 @@ import re
 from clada.model import Failed, Skipped
 from clada.notations.registry import NOTATIONS, UNKNOWN
 from clada.settings import Settings
+from clada.text.explain import ALREADY_THERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +66,13 @@ def write_next(message: str, error_type: str, notation: str | None) -> str:
     found = next((advice for pattern, advice in BY_MESSAGE if re.search(pattern, message)), None)
     edit, whole = NOTATIONS.get(notation or "", UNKNOWN).asks
     return (found or BY_TYPE.get(error_type, "")).format(edit=edit, whole=whole)
+
+
+def next_to_write(error: Error, notation: str | None) -> str:
+    """Return what to write after an error; nothing where a corrected block follows."""
+    if error.hint and error.hint.startswith(ALREADY_THERE):
+        return "nothing: this edit is already applied"
+    return "" if error.repairs else write_next(error.message, error.type, notation)
 
 
 def without_flags(text: str) -> str:

@@ -9,7 +9,7 @@ from clada.notations.detect import NOTHING_FOUND as NO_OPERATIONS
 from clada.notations.registry import NOTATIONS, UNKNOWN, title
 from clada.operations import find
 from clada.report import counted, failure_lines, status_line
-from clada.report.advice import error_for_model, task_for_model, without_flags, write_next
+from clada.report.advice import error_for_model, next_to_write, task_for_model, without_flags, write_next
 from clada.report.details import shortened
 from clada.text.escape import escape_controls
 
@@ -56,7 +56,8 @@ def summary(report: Report) -> str:
     for task in report.tasks:
         if _status_of(task) not in (*FINISHED, "planned") or task.output or task.is_part:
             line = status_line(task_for_model(task), notation)[1]
-            parts.append("\n".join([line, *_advice(task.outcome, report), *_explain(task), *_output(task)]))
+            about = (*_advice(task.outcome, report), *_explain(task), *_repairs(task), *_output(task))
+            parts.append("\n".join([line, *about]))
     notes = [note for note in report.notes if note != NO_OPERATIONS]  # the overview says that
     parts += [f"Note: {escape_controls(without_flags(note))}" for note in notes]
     parts.append(_next_step(report))
@@ -79,7 +80,7 @@ def _advice(outcome: Outcome | None, report: Report) -> Iterator[str]:
     """Yield the line that says what to write after a failure, if that is known."""
     advice = ""
     if isinstance(outcome, Failed):
-        advice = write_next(outcome.error.message, outcome.error.type, report.notation)
+        advice = next_to_write(outcome.error, report.notation)
     elif isinstance(outcome, Skipped) and not outcome.left_out:
         advice = write_next(outcome.reason, "", report.notation)
     if advice:
@@ -122,6 +123,16 @@ def _explain(task: Task) -> Iterator[str]:
     operation = find(task.operation)
     yield f"  {operation.details_title if operation else 'details:'}"
     yield from (f"{INDENT}{escape_controls(line)}".rstrip() for line in shortened(error.details).split("\n"))
+
+
+def _repairs(task: Task) -> Iterator[str]:
+    """Yield the corrected blocks of an edit that failed."""
+    blocks = task.error.repairs if task.error else ()
+    lines = task.error.lines if task.error else ()
+    for number, block in enumerate(blocks):
+        place = f" (line {lines[number]})" if len(blocks) > 1 and len(lines) == len(blocks) else ""
+        yield f"  {'or this one' if number else 'send this block again'}, from the start of a line{place}:"
+        yield from (f"{INDENT}{line}" if line else "" for line in block.rstrip("\n").split("\n"))
 
 
 def _output(task: Task) -> Iterator[str]:

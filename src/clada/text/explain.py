@@ -41,6 +41,7 @@ MAX_LISTED = 12  # lines of the file that are shown
 BEYOND_BYTES = 1_000  # of the file in which those are searched for
 BEYOND = 3  # lines before and after a place that are shown with it
 
+ALREADY_THERE = "the replacement is already there at"  # before the line numbers
 # Kinds of gaps, besides the names of differences between two lines.
 MISSING, EXTRA, LEFT_OUT = "missing line", "additional line", "lines left out"
 BLANK_LINES, BREAK_BEFORE, BREAK_AFTER = "blank lines", "line break before it", "line break after it"
@@ -141,7 +142,7 @@ def explain(text: Text, search: bytes, replacement: bytes) -> Explanation:
     places = _replacement_lines(text, search, replacement)
     if not places:
         return closest
-    already = f"the replacement is already there at {_line_numbers(places)}"
+    already = f"{ALREADY_THERE} {_line_numbers(places)}"
     nearest, size = closest.nearest, replacement.removesuffix(LF).count(LF)
     if nearest is None:
         by_chance = len(b"".join(replacement.split())) < MIN_TELLING

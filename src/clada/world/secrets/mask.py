@@ -253,8 +253,9 @@ class Mask:
             }
         )
         texts = ("message", "hint", "searched", "details", "traceback")
+        repairs = tuple(text for text in error.repairs if self(text) == text)
         return error.replace(
-            nearest=nearest, **{name: self._optional(getattr(error, name)) for name in texts}
+            nearest=nearest, repairs=repairs, **{name: self._optional(getattr(error, name)) for name in texts}
         )
 
     def _optional(self, text: str | None) -> str | None:
