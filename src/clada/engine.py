@@ -26,7 +26,7 @@ from clada.operations.edit import Edit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from clada.model import Block, Outcome, Plan
@@ -55,8 +55,18 @@ class Engine:
     end, because each may still be rolled back.
     """
 
-    def __init__(self, plan: Plan, world: World, left_out: Mapping[int, Skipped] | None = None) -> None:
-        """Take a plan, and the outcomes of the tasks that are not executed, by their index."""
+    def __init__(
+        self,
+        plan: Plan,
+        world: World,
+        left_out: Mapping[int, Skipped] | None = None,
+        finish: Callable[[], bool] | None = None,
+    ) -> None:
+        """Take a plan, and the outcomes of the tasks that are not executed, by their index.
+
+        `finish` is called after the last task, if one has succeeded; all are rolled back if it returns False.
+        """
+        self._finish = finish
         self.plan, self.world, self.emit = plan, world, world.emit
         chosen = {index: Skipped(reason, left_out=True) for index, reason in plan.left_out.items()}
         before = left_out or {}
@@ -68,7 +78,7 @@ class Engine:
         self._failed: set[int] = set()  # blocks
         self._atomic = world.settings.atomic  # the whole document
         self._refused = self._atomic and not plan.ok  # because a part of it is invalid
-        self._unsettled: list[tuple[int, Task]] | None = None  # tasks of the atomic part that is running
+        self._unsettled: list[list[tuple[int, Task]]] = []  # tasks of the atomic parts that are running
         self._suggestions = MOST_SUGGESTIONS  # still allowed
         self._repairs = MOST_REPAIRS  # the same
         settings = world.settings
@@ -78,7 +88,9 @@ class Engine:
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
         index = 0
-        mark: Any = self._begin_atomic() if self._atomic else None
+        is_one = self._atomic or self._finish is not None  # the document is rolled back as a whole
+        whole: Any = self._begin_atomic() if is_one else None
+        mark: Any = None
         are_valid = [block.valid for block in self.plan.blocks]
         for number, (block, valid) in enumerate(zip(self.plan.blocks, are_valid, strict=True)):
             if block.atomic and not self._atomic:
@@ -124,8 +136,8 @@ class Engine:
             if block.atomic and not self._atomic:
                 self._end_atomic(mark)
         self._settle()
-        if self._atomic:
-            self._end_atomic(mark)
+        if is_one:
+            self._end_atomic(whole, is_whole=True)
         return tuple(
             BlockReport(
                 number, str(number + 1), block.implicit, valid, tuple(tasks), self.world.settings.dry_run
@@ -201,8 +213,8 @@ class Engine:
         for number, task in (*waiting, *ended):
             if isinstance(task.outcome, Failed):
                 self._failed.add(number)
-            if self._unsettled is not None:
-                self._unsettled.append((number, task))
+            if self._unsettled:
+                self._unsettled[-1].append((number, task))
                 continue
             event = TaskEnded(task)
             self._ended[number].append(task)
@@ -245,14 +257,21 @@ class Engine:
     def _begin_atomic(self) -> Any:
         """Start an atomic part; return a mark to roll back to."""
         self._settle()
-        self._unsettled = []
+        self._unsettled.append([])
         return self.world.takes_back.mark() if self.world.takes_back else None
 
-    def _end_atomic(self, mark: Any) -> None:
+    def _end_atomic(self, mark: Any, *, is_whole: bool = False) -> None:
         """End an atomic part: roll it back if a task failed, then report its tasks."""
         self._settle()
-        tasks, self._unsettled = self._unsettled or [], None
-        ok = all(task.ok for _number, task in tasks)
+        tasks = self._unsettled.pop()
+        ok = all(task.ok for _number, task in tasks) or (is_whole and not self._atomic)
+        if (
+            ok
+            and is_whole
+            and self._finish
+            and any(isinstance(task.outcome, Done) for _number, task in tasks)
+        ):
+            ok = self._finish()
         remaining: frozenset[str] = frozenset()
         if self.world.takes_back:
             error, remaining = self.world.takes_back.end_mark(mark, keep=ok)

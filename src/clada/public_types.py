@@ -76,6 +76,8 @@ class RunOptions(TypedDict, total=False):
     dry_run: bool
     syntax: SyntaxMode
     atomic: bool
+    verify: Sequence[str]
+    verify_strict: bool
     again: bool
     final_newline: bool | None
     approve: Sequence[str]

@@ -111,7 +111,8 @@ def _carry_out(
     # A run that changes nothing needs neither a lock nor a record.
     executable = any(block.operations and block.valid for block in plan.blocks)
     changing = executable and not settings.dry_run
-    recorded = changing and (settings.record != "none" or settings.atomic or plan.atomic)
+    has_rollback = settings.atomic or plan.atomic or settings.verify
+    recorded = changing and bool(settings.record != "none" or has_rollback)
     limits = Limits(settings.max_files, settings.max_bytes)
     resumes = left_out is not None
     if changing and os.path.isdir(f"{state_home()}/clada/pending"):
@@ -135,15 +136,13 @@ def _carry_out(
             course.record.begin(workspace, world)
         if changing and settings.syntax == "refuse":
             _refuse_broken_syntax(plan, settings, workspace, left_out)
-        engine = Engine(plan, world, left_out)
-        course.blocks = engine.run()
-        course.error = engine.error
+        _run_engine(plan, world, caller, left_out, course)
         broken = world.syntax.notes() if world.syntax else []
         if settings.dry_run:
             course.changes, course.modes = tuple(files.changes()), tuple(files.modes())
             course.fatal = _refusal(plan, settings, caller, broken, resumes=resumes) if executable else None
         elif course.record:
-            _describe(course.record, plan, course.blocks, caller.stop)
+            _describe(course.record, plan, course.blocks or (), caller.stop)
         caller.tell([] if course.fatal else broken)
     if course.record:
         caller.tell(course.record.notes)
@@ -216,6 +215,29 @@ def _world(files: Files, settings: Settings, caller: _Caller) -> World:
     if settings.syntax != "off":
         world.syntax = SyntaxLook(files, planned=settings.dry_run)
     return world
+
+
+def _run_engine(
+    plan: Plan,
+    world: World,
+    caller: _Caller,
+    left_out: Mapping[int, Skipped] | None,
+    course: _Course,
+) -> None:
+    """Carry out the plan, between the two runs of the commands that verify it."""
+    if not world.settings.verify or not course.record:
+        engine = Engine(plan, world, left_out)
+        course.blocks, course.error = engine.run(), engine.error
+        if world.settings.dry_run:
+            caller.tell(f"not verified in a dry run: {command}" for command in world.settings.verify)
+        return
+    from clada.verify import Verifier  # late: few runs are verified
+
+    verifier = Verifier(world, caller.tell)
+    verifier.before()
+    engine = Engine(plan, world, left_out, verifier.after)
+    course.blocks = engine.run()
+    course.error = engine.error or verifier.error
 
 
 def _refuse_broken_syntax(

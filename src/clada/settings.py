@@ -49,6 +49,8 @@ class Settings(Value):
     dry_run: bool = False
     syntax: SyntaxMode = "note"  # what follows if a changed file does not parse any more
     atomic: bool = False  # apply the whole document or nothing
+    verify: Sequence[str] = ()  # commands that must not end worse after the run than before it
+    verify_strict: bool = False  # they must succeed
     again: bool = False  # even if the document was applied in part before
     final_newline: bool | None = None  # None: in CSL; True: in every notation
     approve: Sequence[str] = ()
@@ -141,6 +143,11 @@ SETTINGS = (
         "syntax", "choice", "what to do if a changed file does not parse", RUNNING,
         choices=("note", "refuse", "off"), shared=True,
     ),
+    _run_setting(
+        "verify", "list", "roll back if this command is worse after the run (repeatable)", RUNNING,
+        "CMD", shared=True,
+    ),
+    _run_setting("verify_strict", "switch", "roll back unless --verify succeeds", RUNNING, shared=True),
     _run_setting("again", "switch", "apply an answer again that was applied in part", RUNNING),
     _run_setting("timeout", "duration", "time limit of each approved command", RUNNING, "TIME", shared=True),
     _run_setting(

@@ -17,6 +17,7 @@ from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
 from clada.run import execute, plan_for
 from clada.values import fields_of
+from clada.verify import refuse_unapproved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
             f"--clipboard watches the clipboard, not {arguments[0]}: give one of them",
             "clada watch --clipboard",
         )
+    refuse_unapproved(settings_of(options))
     watch = Watch(options, console)
     try:
         if options.get("clipboard"):

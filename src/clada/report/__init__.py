@@ -174,7 +174,9 @@ def failure_lines(report: Report, notation: Notation) -> Iterator[Line]:
     for each in report.not_applied:
         yield "error", escape_controls(each.text)
     if report.error:
-        yield "error", f"[run] {_failure_text(report.error, notation, 'ERROR')}"
+        lines = report.error.details.split("\n") if report.error.details else []
+        shown = "".join(f"\n[verify] {escape_controls(line)}" for line in lines)  # what the command printed
+        yield "error", f"[run] {_failure_text(report.error, notation, 'ERROR')}{shown}"
 
 
 def commits_line(report: Report) -> str:

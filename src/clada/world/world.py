@@ -89,6 +89,8 @@ class World:
             self.emit = lambda event: self.untimed(emit, event)
         self.autorun: AutorunGuard | None = None  # decides on files that run by themselves
         self.syntax: SyntaxLook | None = None  # compares how changed files parse, before and after
+        self.drops_writes = False  # commands only verify: what they write is not kept
+        self.dropped: list[str] = []  # paths that they wrote
         self.noted: set[str] = set()  # notes that were emitted, because each is emitted once
         self.recording: Recorder | None = None  # of this run, if it is recorded
         # Rolls back an atomic block if a part of it fails: the overlay of a dry run, or the recording.

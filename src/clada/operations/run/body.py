@@ -164,7 +164,9 @@ class _Body:
             overlay.make()
             overlay.begin()
             failed = self._start([program], self.shared)
-            if failed is None:
+            if self.world.drops_writes:
+                launch.drop_writes(self.world, overlay)
+            elif failed is None:
                 launch.put_in_place(self.world, overlay)
                 launch.report_new_executables(self.world)
         finally:

@@ -10,6 +10,7 @@ from clada.operations.run import operands
 from clada.operations.run.permission import sandbox
 from clada.text.escape import escape_controls
 from clada.values import Value
+from clada.world.files.paths import display_path
 from clada.world.processes.run import SYSTEM_PATH, Launcher, search_path
 from clada.world.secrets.names import excluded_names
 
@@ -223,6 +224,19 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
     except OSError as error:
         raise CladaError("io_error", f"what the command wrote was not kept: {system_words(error)}") from None
     record.scan.take_over(writes)
+
+
+def drop_writes(world: World, overlay: CommandOverlay) -> None:
+    """Name what a command wrote to its overlay, but for caches; nothing of it is kept."""
+    from clada.world.record.overlay_writes import OverlayWrites
+
+    writes = OverlayWrites(overlay, world.tree)
+    paths = [*writes.files, *(parts for parts, _is_directory in writes.removed)]
+    world.dropped += [
+        display_path(parts)
+        for parts in paths
+        if not any(name.startswith(".") or name == "__pycache__" for name in parts)
+    ]
 
 
 def scan_before(world: World) -> None:

@@ -94,6 +94,7 @@ class Recorder:
         record = "commits" if branch else "snapshots"
         self._run = history.RecordedRun(0, "", run.what, store.prefix, record, run.undoes, run.continues)
         self._scan: TreeScan | None = None
+        self._marks: list[Mark] = []  # of atomic parts that are not ended
         self._ignored: set[str] = set()  # paths that git ignored when an ignore file was changed
         self._is_undoable = False  # a rollback replaced files that may be the user's: undo must find this run
         self.workspace: Workspace | None = None  # in which it runs
@@ -206,18 +207,23 @@ class Recorder:
     def mark(self) -> Mark:
         """Begin an atomic part: it is rolled back if an operation fails, or if clada is killed."""
         mark = self.snapshot.mark()
-        self.snapshot.all_or_nothing = True
-        history.add_pending(self.store, self._run.number, mark.number)
+        self._marks.append(mark)
+        if len(self._marks) == 1:  # one inside of another is rolled back with it
+            self.snapshot.all_or_nothing = True
+            history.add_pending(self.store, self._run.number, mark.number)
         return mark
 
     def end_mark(self, mark: Mark, *, keep: bool) -> tuple[Error | None, frozenset[str]]:
         """End it, and roll it back unless `keep`; return the error, and the paths that were not put back."""
         error, remaining = None, frozenset[str]()
+        self._marks.remove(mark)
         if not keep and self.workspace:
             done = self._roll_back(mark, self.workspace)
             error, remaining = _error_of(done), done.remaining
             if done.failed:
                 return error, remaining  # it stays pending, so that clada recover can put back the rest
+        if self._marks:
+            return error, remaining
         history.remove_pending(self.store, self._run.number)
         self.snapshot.all_or_nothing = False
         return error, remaining

@@ -1,0 +1,129 @@
+"""Runs the commands of --verify before and after a run, which is rolled back if one of them is worse then.
+
+The commands are the user's own, so they need no approval. They are confined as all commands are; what they
+change in the workspace is put back.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from clada.errors import CladaError, Error, UsageError
+from clada.model import Done, Failed
+from clada.text.escape import first_few
+from clada.values import Value
+from clada.world.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clada.settings import Settings
+
+LAST_LINES, WIDEST = 50, 500  # of the output of a command that failed: lines, and characters of each
+TIMED_OUT = 1 << 16  # the worst exit code
+
+
+class Check(Value):
+    """How a command ended: its exit code, and what is known of a failure."""
+
+    exit_code: int
+    error: Error | None = None
+    output: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """How it ended, for messages."""
+        return "timed out" if self.exit_code == TIMED_OUT else f"exit {self.exit_code}"
+
+
+class Verifier:
+    """Runs the commands, and compares how they end before and after."""
+
+    def __init__(self, world: World, tell: Callable[[Sequence[str]], None]) -> None:
+        self._world, self._tell = world, tell
+        self._before: list[tuple[str, Check]] = []
+        self.error: Error | None = None  # why the run is rolled back
+
+    def before(self) -> None:
+        """Run all commands; raise CladaError if one cannot be run, or takes too long."""
+        for command in self._world.settings.verify:
+            check = self._check(command)
+            if check.exit_code == TIMED_OUT:
+                message = f"`{command}` {check.error.message if check.error else ''}, before any change"
+                raise CladaError("exec_timeout", message, "--timeout=5m gives it more time")
+            self._before.append((command, check))
+
+    def after(self) -> bool:
+        """Run all commands again; return whether all are as good as before, and say so."""
+        for command, before in self._before:
+            try:
+                check = self._check(command)
+            except CladaError as raised:
+                check = Check(TIMED_OUT, raised.error)
+            ended = f"{command} (before: {before.words}, after: {check.words})"
+            if check.exit_code and (self._world.settings.verify_strict or check.exit_code > before.exit_code):
+                hint = check.error.hint if check.error else None
+                message = f"verify failed, everything was rolled back: {ended}"
+                self.error = Error("exec_failed", message, hint, details="\n".join(check.output))
+                return False
+            self._tell([f"verified: {ended}"])
+        return True
+
+    def _check(self, command: str) -> Check:
+        """Run a command, and put back what it changes; raise CladaError if it cannot be run."""
+        from clada.operations.run.body import run_commands
+
+        world = _world_for(self._world, command)
+        record = self._world.recording
+        assert record  # noqa: S101 (for type checkers: a run that is verified is recorded)
+        self._world.files.flush()
+        mark = record.mark()
+        try:
+            outcome = run_commands(world, command, None)
+        except CladaError as raised:
+            error = raised.error
+            raise CladaError(error.type, f"--verify: {error.message}", error.hint) from None
+        finally:
+            record.end_mark(mark, keep=False)
+            self._world.tree = self._world.tree_after = None
+            self._world.note_file_changes()
+        if world.dropped:
+            self._tell([f"put back, because `{command}` is only to verify: {first_few(world.dropped)}"])
+        if isinstance(outcome, Done):
+            return Check(0)
+        if not isinstance(outcome, Failed):
+            return Check(TIMED_OUT)  # interrupted
+        return _failed_check(outcome, world)
+
+
+def refuse_unapproved(settings: Settings) -> None:
+    """Raise UsageError if a command is not approved: for front ends that apply answers unattended."""
+    from clada.world.approvals import Approvals
+
+    known = Approvals.load(settings.workspace)
+    for command in settings.verify:
+        approved = settings.approve_all or command in settings.approve or known.is_approved(command)
+        if not approved or known.is_blocked(command):
+            message = f"--verify: `{command}` is not approved, and no person is asked here"
+            raise UsageError(message, f"clada approvals add {shlex.quote(command)}")
+
+
+def _world_for(world: World, command: str) -> World:
+    """Return a world in which this command is approved, and whose output is kept apart."""
+    settings: Settings = world.settings
+    given = {"approve": (*settings.approve, command), "shell": "approved"}
+    settings = settings.replace(**given)
+    made = World(world.files, settings, lambda _event: None, stop=world.stop)
+    made.recording, made.takes_back, made.deadline = world.recording, world.takes_back, world.deadline
+    made.drops_writes, made.noted = True, world.noted
+    return made
+
+
+def _failed_check(outcome: Failed, world: World) -> Check:
+    lines = [line for line in world.output if line is not None]
+    output = tuple(line[:WIDEST] for line in lines[-LAST_LINES:])
+    if outcome.exit_code is None and outcome.error.type != "exec_timeout":
+        raise CladaError(outcome.error.type, f"--verify: {outcome.error.message}", outcome.error.hint)
+    is_late = outcome.error.type == "exec_timeout"
+    return Check(TIMED_OUT if is_late else outcome.exit_code or 1, outcome.error, output)
