@@ -9,7 +9,7 @@ import random
 import re
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -167,7 +167,7 @@ def test_mutated_search_texts_are_right_in_one_resend(tmp_path: Path) -> None:
         text, search, replace, meant = trial
         notation = NOTATIONS[sum(counts.values()) % len(NOTATIONS)]
         file.write_text(text, encoding="utf-8")
-        options = {"workspace": tmp_path, "git": False, "format": notation, "syntax": "off"}
+        options: Any = {"workspace": tmp_path, "git": False, "format": notation, "syntax": "off"}
         report = clada.execute(answer(notation, search, replace), **options)
         if report.ok:  # search/replace blocks forgive blanks by themselves
             counts["at once"] += 1
@@ -190,7 +190,7 @@ def test_each_place_of_a_text_that_is_found_several_times_has_a_block(tmp_path: 
     text = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"
     for notation in NOTATIONS:
         (tmp_path / "a.py").write_text(text, encoding="utf-8")
-        options = {"workspace": tmp_path, "git": False, "format": notation}
+        options: Any = {"workspace": tmp_path, "git": False, "format": notation}
         report = clada.execute(answer(notation, "    x = 1", "    x = 2"), **options)
         first, second = blocks_to_send(report)
         assert "(line 2):" in report.text(for_llm=True)
@@ -213,7 +213,7 @@ def test_a_file_with_other_line_endings_keeps_them(ending: str, tmp_path: Path) 
     text = "one = compute(1)\ntwo = compute(2)\nthree = compute(3)\n".replace("\n", ending).encode()
     (tmp_path / "a.py").write_bytes(text)
     document = answer("csl", "one = compute(1)\ntwo = calculate(2)", "one = compute(1)\ntwo = calculate(22)")
-    options = {"workspace": tmp_path, "git": False}
+    options: Any = {"workspace": tmp_path, "git": False}
     (block,) = blocks_to_send(clada.execute(document, **options))
     assert clada.execute(block, **options).ok
     assert (tmp_path / "a.py").read_bytes() == text.replace(b"2)", b"22)")

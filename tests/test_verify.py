@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests import command_line
@@ -54,12 +54,12 @@ def workspace(tmp_path: Path) -> Path:
 
 @RECORDS
 @SANDBOXES
-def test_what_is_worse_afterwards_is_rolled_back(record: str, sandbox: str, workspace: Path) -> None:
+def test_what_is_worse_afterwards_is_rolled_back(record: Any, sandbox: Any, workspace: Path) -> None:
     write(workspace, {"check": "echo checking; cat state; grep -q good state\n"})
     before = content(workspace)
     report = clada.execute(
         document("bad"), workspace=workspace, record=record, sandbox=sandbox, verify=["sh check"]
-    )  # type: ignore[arg-type]
+    )
     assert report.exit_code == 1
     assert [task.status for task in report.tasks] == ["rolled_back"] * 2
     assert content(workspace) == before
@@ -74,8 +74,8 @@ def test_what_is_worse_afterwards_is_rolled_back(record: str, sandbox: str, work
 
 
 @RECORDS
-def test_what_is_as_good_is_kept(record: str, workspace: Path) -> None:
-    report = clada.execute(document("good too"), workspace=workspace, record=record, verify=[PASSES])  # type: ignore[arg-type]
+def test_what_is_as_good_is_kept(record: Any, workspace: Path) -> None:
+    report = clada.execute(document("good too"), workspace=workspace, record=record, verify=[PASSES])
     assert report.ok, report.text()
     assert (workspace / "state").read_text(encoding="utf-8") == "good too\n"
     assert f"verified: {PASSES} (before: exit 0, after: exit 0)" in report.notes
@@ -91,7 +91,7 @@ def test_a_failure_before_must_not_become_worse(
     before: int, after: int, strict: bool, kept: bool, workspace: Path
 ) -> None:
     write(workspace, {"state": f"{before}\n", "check": "exit $(cat state)\n"})
-    options = {"workspace": workspace, "git": False, "verify": ["sh check"], "verify_strict": strict}
+    options: Any = {"workspace": workspace, "git": False, "verify": ["sh check"], "verify_strict": strict}
     report = clada.execute(document(str(after)), **options)
     assert report.ok == kept
     assert (workspace / "state").read_text(encoding="utf-8") == f"{after if kept else before}\n"
@@ -126,7 +126,7 @@ def test_what_the_command_itself_changes_is_put_back(sandbox: str, workspace: Pa
         {"check": "echo x >> user; echo y > made; rm -f gone; grep -q good state\n", "gone": "here\n"},
     )
     before = content(workspace)
-    options = {"workspace": workspace, "git": False, "verify": ["sh check"], "sandbox": sandbox}
+    options: Any = {"workspace": workspace, "git": False, "verify": ["sh check"], "sandbox": sandbox}
     report = clada.execute(document("good too"), **options)
     assert report.ok, report.text()
     changed = {path for path, entry in content(workspace).items() if before.get(path) != entry}
@@ -138,7 +138,7 @@ def test_what_the_command_itself_changes_is_put_back(sandbox: str, workspace: Pa
 
 def test_a_command_that_hangs_refuses_the_run_or_rolls_it_back(workspace: Path) -> None:
     before = content(workspace)
-    options = {"workspace": workspace, "git": False, "timeout": 0.5}
+    options: Any = {"workspace": workspace, "git": False, "timeout": 0.5}
     report = clada.execute(document("bad"), verify=["sleep 60"], **options)
     assert report.fatal
     assert report.fatal.type == "exec_timeout"

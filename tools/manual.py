@@ -26,7 +26,7 @@ CONFIGURATION = DOCS / "configuration.md"
 TABLE_START = "| setting | meaning | value | default | in the workspace's file |\n|---|---|---|---|---|\n"
 KINDS = {
     "switch": "true or false", "duration": "a duration", "size": "a size", "number": "a number",
-    "list": "a list", "author": "`Name`, `Name <mail>` or `me`",
+    "list": "a list", "table": "a table", "author": "`Name`, `Name <mail>` or `me`",
 }  # fmt: skip
 EXIT_STATUS = (
     ("0", "Everything in the answer was applied."),

@@ -110,6 +110,8 @@ def environment_settings() -> dict[str, Any]:
 
 
 def _read_variable(setting: Setting, text: str) -> Any:
+    if setting.kind == "table":
+        raise UsageError("cannot be set by a variable")
     if setting.kind == "list":
         return tuple(text.split("\n"))
     if setting.kind != "switch":
@@ -154,6 +156,8 @@ def _is_complete(tomllib: Any, text: str) -> bool:
 def _as_toml(key: str, values: Sequence[str]) -> str:
     """Return a value as TOML; what it means is checked when the file is read."""
     setting = find_setting(key)
+    if setting.kind == "table":
+        raise UsageError(f"{key} is a table: write it into the file", f"$EDITOR {user_file()}")
     if setting.kind == "list":
         return f"[{', '.join(map(_quoted, values))}]"
     if len(values) != 1:
@@ -309,16 +313,24 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
         if not isinstance(value, bool):
             raise UsageError(f"{path}: {key} must be true or false")
         return value
-    if setting.kind == "list":
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise UsageError(f"{path}: {key} must be a list of texts")
-        return tuple(value)
+    if setting.kind in ("list", "table"):
+        return _read_texts(path, setting, value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise UsageError(f"{path}: {key} must be {KINDS.get(setting.kind, 'a text')}")
     try:
         return read_text(setting, str(value))
     except UsageError as error:
         raise UsageError(f"{path}: {key} {error}", error.remedy and f'{key} = "{error.remedy}"') from None
+
+
+def _read_texts(path: str, setting: Setting, value: Any) -> Any:
+    """Return a list or a table of texts."""
+    kind: Any = {"list": list, "table": dict}[setting.kind]
+    texts = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
+        message = f"{path}: {setting.name} must be a {setting.kind} of texts"
+        raise UsageError(message, "" if kind is list else f'{setting.name} = {{ "*.py" = "ruff format" }}')
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _unknown_key(where: str, key: str) -> UsageError:

@@ -60,7 +60,7 @@ class Engine:
         plan: Plan,
         world: World,
         left_out: Mapping[int, Skipped] | None = None,
-        finish: Callable[[], bool] | None = None,
+        finish: Callable[[list[Task]], bool] | None = None,
     ) -> None:
         """Take a plan, and the outcomes of the tasks that are not executed, by their index.
 
@@ -271,7 +271,7 @@ class Engine:
             and self._finish
             and any(isinstance(task.outcome, Done) for _number, task in tasks)
         ):
-            ok = self._finish()
+            ok = self._finish([task for _number, task in tasks])
         remaining: frozenset[str] = frozenset()
         if self.world.takes_back:
             error, remaining = self.world.takes_back.end_mark(mark, keep=ok)

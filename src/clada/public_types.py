@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
 Status: TypeAlias = Literal["success", "planned", "error", "skipped", "rolled_back"]
@@ -77,6 +77,7 @@ class RunOptions(TypedDict, total=False):
     syntax: SyntaxMode
     atomic: bool
     verify: Sequence[str]
+    after_edit: Mapping[str, str]
     verify_strict: bool
     again: bool
     final_newline: bool | None

@@ -23,6 +23,7 @@ from clada.text.match import Text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from clada.errors import Error, Nearest
 
@@ -136,7 +137,8 @@ def _merge(search: str, found: str, replacement: str) -> str | None:
     alike = sum(not base[at].isspace() for at in _equal_parts(base, words[1]))
     if alike < ALIKE * sum(not word.isspace() for word in base):
         return None
-    lines = _merge_parts(*(each.split("\n") for each in (search, found, replacement)), resolve=_merge_lines)
+    base_lines, our_lines, their_lines = (each.split("\n") for each in (search, found, replacement))
+    lines = _merge_parts(base_lines, our_lines, their_lines, _merge_lines)
     return None if lines is None else "\n".join(lines)
 
 
@@ -154,7 +156,8 @@ def _merge_lines(base: Parts, ours: Parts, theirs: Parts) -> Parts | None:
             merged += ours[start:end]
         elif kind == "replace":
             parts = (base[start:end], ours[start:end], theirs[new_start:new_end])
-            words = _merge_parts(*(_WORDS.findall("\n".join(part)) for part in parts), resolve=_merge_words)
+            old, one, other = (_WORDS.findall("\n".join(part)) for part in parts)
+            words = _merge_parts(old, one, other, _merge_words)
             if words is None:
                 return None
             merged += "".join(words).split("\n")
@@ -237,7 +240,7 @@ def _without_last_break(text: str, search: str, replacement: str) -> tuple[str, 
     return (short, replacement[:-1]) if is_unique else (search, replacement)
 
 
-def _tried(written: str, notation: str, path: str, text: Text) -> bytes | None:
+def _tried(written: str, notation: Any, path: str, text: Text) -> bytes | None:
     """Return what a block makes of a file; None if it is not an edit of that file alone, or fails."""
     plan = parse(written, notation)
     items = [item for block in plan.blocks for item in block.operations]

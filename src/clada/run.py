@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from clada.model import BlockReport, Event, Skipped
+    from clada.model import BlockReport, Event, Skipped, Task
     from clada.public_types import Answer, Ask, Changes, Modes, Options
     from clada.world.files.tree import Files
     from clada.world.locks import LockFile
@@ -228,6 +228,7 @@ def _run_engine(
     if not world.settings.verify or not course.record:
         engine = Engine(plan, world, left_out)
         course.blocks, course.error = engine.run(), engine.error
+        _format(world, [task for block in course.blocks for task in block.tasks], caller)
         if world.settings.dry_run:
             caller.tell(f"not verified in a dry run: {command}" for command in world.settings.verify)
         return
@@ -235,9 +236,21 @@ def _run_engine(
 
     verifier = Verifier(world, caller.tell)
     verifier.before()
-    engine = Engine(plan, world, left_out, verifier.after)
+
+    def finish(tasks: Sequence[Task]) -> bool:
+        _format(world, tasks, caller)
+        return verifier.after()
+
+    engine = Engine(plan, world, left_out, finish)
     course.blocks = engine.run()
     course.error = engine.error or verifier.error
+
+
+def _format(world: World, tasks: Sequence[Task], caller: _Caller) -> None:
+    if world.settings.after_edit and not world.settings.dry_run:
+        from clada.formatting import format_changed  # late: few runs have formatters
+
+        format_changed(world, tasks, caller.tell)
 
 
 def _refuse_broken_syntax(

@@ -8,7 +8,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Self, Unpack
 
     from clada.public_types import Format, MatchMode, Options, RecordMode, SandboxMode, ShellMode, SyntaxMode
@@ -51,6 +51,7 @@ class Settings(Value):
     atomic: bool = False  # apply the whole document or nothing
     verify: Sequence[str] = ()  # commands that must not end worse after the run than before it
     verify_strict: bool = False  # they must succeed
+    after_edit: Mapping[str, str] = {}  # commands that format changed files, by pattern
     again: bool = False  # even if the document was applied in part before
     final_newline: bool | None = None  # None: in CSL; True: in every notation
     approve: Sequence[str] = ()
@@ -226,6 +227,7 @@ SETTINGS = (
         choices=("auto", "always", "never"), shared=True,
     ),
     Setting("settle", "duration", 2.0, "how long an answer must be unchanged before clada watch applies it"),
+    _run_setting("after_edit", "table", "commands that format changed files, by pattern"),
     _run_setting("uncommitted", "list", "files that stay out of commits unless git tracks them"),
     _run_setting("durable", "switch", "flush every record to the disk before going on"),
     _run_setting("history_size", "size", "disk space that recorded runs may take"),
@@ -280,6 +282,11 @@ KINDS = {
         "a number of seconds, 0 or more", (int, float), lambda number: 0 <= number < FOREVER
     ),
     "list": _ValueKind("a list of texts", (list, tuple, set, frozenset)),
+    "table": _ValueKind(
+        "a table of texts",
+        (dict,),
+        lambda table: all(isinstance(text, str) for pair in table.items() for text in pair),
+    ),
 }
 
 

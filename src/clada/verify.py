@@ -74,7 +74,8 @@ class Verifier:
         """Run a command, and put back what it changes; raise CladaError if it cannot be run."""
         from clada.operations.run.body import run_commands
 
-        world = _world_for(self._world, command)
+        world = world_of_user(self._world, command)
+        world.drops_writes = True
         record = self._world.recording
         assert record  # noqa: S101 (for type checkers: a run that is verified is recorded)
         self._world.files.flush()
@@ -109,14 +110,14 @@ def refuse_unapproved(settings: Settings) -> None:
             raise UsageError(message, f"clada approvals add {shlex.quote(command)}")
 
 
-def _world_for(world: World, command: str) -> World:
-    """Return a world in which this command is approved, and whose output is kept apart."""
+def world_of_user(world: World, command: str) -> World:
+    """Return a world in which this command of the user's is approved, and whose output is kept apart."""
     settings: Settings = world.settings
     given = {"approve": (*settings.approve, command), "shell": "approved"}
     settings = settings.replace(**given)
     made = World(world.files, settings, lambda _event: None, stop=world.stop)
     made.recording, made.takes_back, made.deadline = world.recording, world.takes_back, world.deadline
-    made.drops_writes, made.noted = True, world.noted
+    made.noted = world.noted
     return made
 
 

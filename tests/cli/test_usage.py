@@ -130,7 +130,8 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "start-delimiter": "<---", "end-delimiter": "--->", "root": None, "run-fences": False,
         "strip-fences": None,
         "match": "auto", "summary": "auto", "events": None,
-        "dry-run": False, "syntax": "note", "atomic": False, "verify": (), "verify-strict": False, "again": False, "confirm": False,
+        "dry-run": False, "syntax": "note", "atomic": False, "verify": (),
+        "verify-strict": False, "again": False, "confirm": False,
         "final-newline": None, "approve": (), "approve-all": False,
         "shell": "never", "sandbox": "auto", "color": "auto", "copy": False,
     }  # fmt: skip

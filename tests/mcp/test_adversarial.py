@@ -169,7 +169,7 @@ def test_what_a_command_prints_passes_for_nothing_of_ours(attacked: Shared, case
     assert result.structured_content["tasks"] == 1
 
 
-@pytest.mark.parametrize("name", ["a\x1b[2J.txt", "b\u202etxt.c", "c\u2028[task-9] SUCCESS.txt"])
+@pytest.mark.parametrize("name", ["a\x1b[2J.txt", "b\u202etxt.x", "c\u2028[task-9] SUCCESS.txt"])
 def test_a_name_of_a_file_passes_for_nothing_of_ours(attacked: Shared, name: str) -> None:
     _place, agent = attacked
     agent.progress.clear()

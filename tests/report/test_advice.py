@@ -67,7 +67,7 @@ def test_clauses_with_flags_are_left_out(text: str, plain: str) -> None:
 
 def test_what_to_send_is_in_the_words_of_the_format(tmp_path: Path) -> None:
     """CSL has SEARCH blocks, CML has <edit>, the others are told of search/replace blocks."""
-    (tmp_path / "a.py").write_text("x = 1\nx = 1\n", encoding="utf-8")
+    (tmp_path / "a.py").write_text("x = 1\n" * 6, encoding="utf-8")
     documents = {
         '<---SEARCH file="a.py"--->\nx = 1\n<---REPLACE--->\ny\n<---END--->\n': "a SEARCH block",
         '<edit path="a.py"><search>x = 1</search><replace>y</replace></edit>\n': "an <edit>",

@@ -70,7 +70,7 @@ def _with_tilde(path: str) -> str:
 
 
 def _shown(setting: Setting, value: Any) -> str:
-    if value is None or value == ():
+    if value is None or value in ((), {}):
         return setting.otherwise or "none"
     return shown_value(setting, value)
 

@@ -164,7 +164,7 @@ def explained(flag: Setting) -> str:
 
 def shown_default(flag: Setting) -> str:
     """Return the default of a flag as one would write it; nothing for switches, lists and no default."""
-    if flag.kind in ("switch", "list") or flag.default is None:
+    if flag.kind in ("switch", "list", "table") or flag.default is None:
         return ""
     return shown_value(flag, flag.default)
 
@@ -187,6 +187,8 @@ def shown_value(setting: Setting, value: Any) -> str:
         return f"{value // size}{unit}"
     if setting.kind == "list":
         return ", ".join(value)
+    if setting.kind == "table":
+        return ", ".join(f"{key}: {text}" for key, text in value.items())
     return str(value)
 
 
