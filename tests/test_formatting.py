@@ -61,7 +61,7 @@ def test_changed_files_are_formatted_and_undo_takes_it_back(
     "command", ["sh -c 'echo it broke; exit 3'", "no-such-program-at-all", "sleep 60", "'"]
 )
 def test_a_formatter_that_fails_is_a_note(command: str, workspace: Path) -> None:
-    report = clada.execute(ANSWER, workspace=workspace, after_edit={"*.up": command}, timeout=0.5)
+    report = clada.execute(ANSWER, workspace=workspace, after_edit={"*.up": command}, timeout=5)
     assert report.ok, report.text()
     (note,) = [note for note in report.notes if note.startswith(f"`{command}` failed: ")]
     assert ("it broke" in note) == ("broke" in command)

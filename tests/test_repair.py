@@ -219,6 +219,13 @@ def test_a_file_with_other_line_endings_keeps_them(ending: str, tmp_path: Path) 
     assert (tmp_path / "a.py").read_bytes() == text.replace(b"2)", b"22)")
 
 
+def test_blanks_beside_the_change_are_those_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\ny = 2\n", encoding="utf-8")
+    (block,) = blocks_to_send(clada.execute(answer("csl", "x =  1", "x =  3"), workspace=tmp_path, git=False))
+    assert clada.execute(block, workspace=tmp_path, git=False).ok
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == "x = 3\ny = 2\n"
+
+
 def test_what_is_not_clear_is_not_suggested(tmp_path: Path) -> None:
     cases = {
         "two places are as close": ("f(a, b)\nx\nf(a, c)\n", "f(a, d)", "f(a, e)"),

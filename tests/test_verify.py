@@ -138,7 +138,7 @@ def test_what_the_command_itself_changes_is_put_back(sandbox: str, workspace: Pa
 
 def test_a_command_that_hangs_refuses_the_run_or_rolls_it_back(workspace: Path) -> None:
     before = content(workspace)
-    options: Any = {"workspace": workspace, "git": False, "timeout": 0.5}
+    options: Any = {"workspace": workspace, "git": False, "timeout": 5}
     report = clada.execute(document("bad"), verify=["sleep 60"], **options)
     assert report.fatal
     assert report.fatal.type == "exec_timeout"

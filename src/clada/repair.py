@@ -167,8 +167,14 @@ def _merge_lines(base: Parts, ours: Parts, theirs: Parts) -> Parts | None:
 
 
 def _merge_words(base: Parts, ours: Parts, theirs: Parts) -> Parts | None:
-    """Return the replacement of a word that was misquoted."""
-    return theirs if len(base) == 1 and _are_near_misses(base, ours) else None
+    """Return the replacement of words that were misquoted, one by one."""
+    if not _are_near_misses(base, ours):
+        return None
+    if len(base) == 1:
+        return theirs
+    if len(base) != len(theirs):
+        return None
+    return [new if new != old else own for old, own, new in zip(base, ours, theirs, strict=True)]
 
 
 def _are_near_misses(base: Parts, ours: Parts) -> bool:
