@@ -222,7 +222,7 @@ def test_a_fence_around_the_whole_content_is_removed_unless_it_is_markup(
     removed = name == "a.py" if setting is None else setting
     assert without_fence(content) == inner
     document = f'<write path="{name}"><![CDATA[{content}]]></write>\n'
-    report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=setting)
+    report = clada.execute(document, git=False, workspace=tmp_path, strip_fences=setting, syntax="off")
     assert (tmp_path / name).read_text() == (content if inner is None or not removed else inner)
     word = "removed" if removed else "kept"
     noted = setting is None and inner is not None
