@@ -40,6 +40,7 @@ MASKS = (
     (re.compile(r"(?<=commit )[0-9a-f]{9}|[0-9a-f]{7}(?= \((?:this run|your work before)\))"), "HASH"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[+-]\d\d:\d\d|Z)"), "TIME"),
     (re.compile(r"took [\d.]+ ms"), "took N ms"),
+    (re.compile(r"(?<= of )\d\d:\d\d(?=,)"), "TIME"),
 )
 HIDDEN = ("GIT_", "XDG_", "CLADA_", "DISPLAY", "WAYLAND_", "PYTHONDONTWRITE")  # variables
 ANYTHING = "…"

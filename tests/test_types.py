@@ -112,6 +112,7 @@ def test_the_literal_types_are_the_tables() -> None:
     named = {
         "format": clada.Format,
         "match": clada.MatchMode,
+        "merge": clada.MergeMode,
         "record": clada.RecordMode,
         "shell": clada.ShellMode,
         "sandbox": clada.SandboxMode,

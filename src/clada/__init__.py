@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from clada.notations.reader import Reader
     from clada.operations.edit import Edit, Hunk
     from clada.operations.move import Move
+    from clada.operations.read import Read
     from clada.operations.remove import Remove
     from clada.operations.run import Run
     from clada.operations.write import Write
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         ErrorType,
         Format,
         MatchMode,
+        MergeMode,
         Modes,
         NotationName,
         Options,
@@ -84,14 +86,15 @@ _HOMES = {
     "notations.reader": "Reader",
     "operations.edit": "Edit Hunk",
     "operations.move": "Move",
+    "operations.read": "Read",
     "operations.remove": "Remove",
     "operations.run": "Run",
     "operations.write": "Write",
     "packing": "Pack PackedFile pack",
     "past": "RunDetails history run_details undo undo_text",
     "prompts": "PROMPTS instructions",
-    "public_types": "Answer Ask BlockStatus Changes ErrorType Format MatchMode Modes NotationName Options "
-    "RecordMode RunOptions SandboxMode SchemaName ShellMode Status SyntaxMode",
+    "public_types": "Answer Ask BlockStatus Changes ErrorType Format MatchMode MergeMode Modes NotationName "
+    "Options RecordMode RunOptions SandboxMode SchemaName ShellMode Status SyntaxMode",
     "report": "Report ReportError",
     "report.schema": "schema",
     "resuming": "resume",
@@ -125,6 +128,7 @@ __all__ = [
     "Hunk",
     "Invalid",
     "MatchMode",
+    "MergeMode",
     "Modes",
     "Move",
     "Nearest",
@@ -140,6 +144,7 @@ __all__ = [
     "PackedFile",
     "Plan",
     "Problem",
+    "Read",
     "Reader",
     "RecordMode",
     "RecordedRun",

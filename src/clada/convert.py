@@ -187,6 +187,8 @@ class _IntoDialect(_Converter):
         for block, item in self.steps():
             if block is failed:
                 self.cannot_say(item, "an earlier one fails")
+            elif not item.changes_files:
+                self.cannot_say(item)
             elif isinstance(item, Run) and not _is_built_in(item):
                 runs += [item] if self._takes(item) else []
             else:

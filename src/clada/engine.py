@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clada.model import Block, Outcome, Plan
     from clada.notations.registry import Notation
-    from clada.world.world import World
+    from clada.world.world import Merging, World
 
     # How a task went: duration, whether it is invalid, its confinement, its output, whether that was cut off.
     Course = tuple[float, bool, str | None, tuple[str | None, ...], bool]
@@ -84,6 +84,7 @@ class Engine:
         settings = world.settings
         self._has_own_markers = (settings.start_delimiter, settings.end_delimiter) != DELIMITERS
         self.error: Error | None = None  # why a rollback was not complete
+        world.merging = _load_merging
 
     def run(self) -> tuple[BlockReport, ...]:
         """Execute the valid blocks, each by itself; in a block, nothing after the first failure."""
@@ -107,6 +108,7 @@ class Engine:
                 try:
                     if index in self.left_out:
                         outcome = self.left_out[index]
+                        self._note_done_before(item)
                     else:
                         outcome, course = self._outcome(number, block, item, label, valid=valid)
                 except Exception as bug:  # noqa: BLE001 (every task is reported)
@@ -146,6 +148,13 @@ class Engine:
                 zip(self.plan.blocks, are_valid, self._ended, strict=True)
             )
         )
+
+    def _note_done_before(self, item: Operation | Invalid) -> None:
+        """Note what the run that is resumed did with a file: edits that are merged come after it."""
+        skipped = self.left_out[self.world.position]
+        if skipped.done_in and isinstance(item, Operation) and item.changes_files:
+            for path in item.paths:
+                self.world.done_before.setdefault(path, []).append(item)
 
     def _outcome(
         self, number: int, block: Block, item: Operation | Invalid, label: str, *, valid: bool
@@ -303,6 +312,12 @@ class Engine:
         names = item.paths if isinstance(item, Operation) else ()
         located = (f"{'/'.join(self.world.files.locate(name))}/" for name in names)
         return any(name.startswith(f"{path}/") or path.startswith(name) for name in located)
+
+
+def _load_merging() -> Merging:
+    from clada.operations import merge  # late: few edits are merged
+
+    return merge
 
 
 def _rolled_back(task: Task) -> Task:

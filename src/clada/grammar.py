@@ -21,7 +21,7 @@ class Field(Value):
     """A field of an operation, under its name in plans."""
 
     name: str
-    kind: str  # path, text, lines, anchors, count, number, line, flag, choice or objects
+    kind: str  # path, text, lines, anchors, count, number, line, range, flag, choice or objects
     required: bool = True  # unless a field that excludes it is given
     default: bool | int | None = None  # that is filled in, and shown, if it is not given
     choices: tuple[str, ...] = ()
@@ -39,6 +39,7 @@ WRONG_COUNT = "Invalid value for 'count': must be positive integer or 'all'"
 WRONG_FLAG = "must be 'true' or 'false'"
 WRONG_NUMBER = "must be a positive integer"
 WRONG_LINE = "must be 0 or a positive integer"
+WRONG_RANGE = "must be a line, or a range such as 10-60"
 NOT_ATTRIBUTES = ("text", "line", "objects")  # kinds that are content, or for JSON and TOML alone
 FLAG_WORDS = {"true": True, "false": False}
 MAX_COUNT_DIGITS = 18  # a longer count than any file has bytes is not worth converting
@@ -59,6 +60,20 @@ def read_number(text: str) -> int | None:
     """Return the number that these digits stand for; None if there is anything else, or far too many."""
     digits = text.lstrip("0") or text[:1]
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_COUNT_DIGITS else None
+
+
+def read_range(text: str) -> tuple[int, int | None] | None:
+    """Return the first and the last line of `10`, `10-60` or `10-`, None for the end; None if it is wrong."""
+    start, dash, end = text.partition("-")
+    first, last = read_number(start.strip()), read_number(end.strip())
+    if not first or (end.strip() and (last or 0) < first):
+        return None
+    return first, last if dash else first
+
+
+def range_complaint(value: object) -> str | None:
+    """Return why this is not a range of lines, or None."""
+    return None if isinstance(value, str) and read_range(value) else WRONG_RANGE
 
 
 def take_fields(
@@ -107,6 +122,8 @@ def _read_attribute(field: Field, key: str, written: str) -> tuple[Any, str | No
         complaint = None if value else WRONG_NUMBER
     elif kind == "choice":
         complaint = choice_complaint(written, field.choices)
+    elif kind == "range":
+        complaint = range_complaint(written)
     else:
         complaint = path_complaint(written)
     return value, complaint and f"Invalid value for '{key}': {complaint}"

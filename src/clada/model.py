@@ -49,6 +49,7 @@ class Operation(Item):
     is_part: ClassVar[bool] = False  # the user has left out or edited some of its hunks
     is_command: ClassVar[bool] = False  # its target is a command
     only_its_paths: ClassVar[bool] = False  # it changes no other files than `paths`
+    changes_files: ClassVar[bool] = True  # it may
     problems: ClassVar[tuple[Problem, ...]] = ()
 
     if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Operation(Item):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the files that it changes."""
+        """The paths of the files that it changes, or reads."""
         named = self.values()
         return tuple(named[field.name] for field in self.fields if field.kind == "path" and field.required)
 
@@ -242,7 +243,7 @@ WAS_READ_ONLY = "was read-only"  # remark on a file without write permission tha
 class Done(Value):
     """The outcome of an operation that succeeded."""
 
-    how: str  # created, overwritten, appended, unchanged; edited; moved; removed; ran
+    how: str  # created, overwritten, appended, unchanged; edited; moved; removed; read; ran
     target: str
     bytes: int | None = None
     count: int | None = None  # replacements

@@ -27,6 +27,7 @@ Format: TypeAlias = NotationName | Literal["auto"]
 Answer: TypeAlias = Literal["once", "always", "no", "never", "once+network", "always+network"]
 RecordMode: TypeAlias = Literal["auto", "commits", "snapshots", "none"]
 MatchMode: TypeAlias = Literal["auto", "exact", "blanks"]
+MergeMode: TypeAlias = Literal["auto", "off", "seen", "history"]
 ShellMode: TypeAlias = Literal["never", "approved"]
 SandboxMode: TypeAlias = Literal["auto", "off", "require"]
 SyntaxMode: TypeAlias = Literal["note", "refuse", "off"]
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     run_fences: bool
     strip_fences: bool | None
     match: MatchMode
+    merge: MergeMode
     git: bool
     record: RecordMode
     git_author: str

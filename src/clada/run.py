@@ -109,7 +109,7 @@ def _carry_out(
 ) -> None:
     """Take the locks, start the record, and run the engine."""
     # A run that changes nothing needs neither a lock nor a record.
-    executable = any(block.operations and block.valid for block in plan.blocks)
+    executable = any(item.changes_files for item in _valid_operations(plan))
     changing = executable and not settings.dry_run
     has_rollback = settings.atomic or plan.atomic or settings.verify
     recorded = changing and bool(settings.record != "none" or has_rollback)
@@ -291,8 +291,7 @@ def _record(plan: Plan, settings: Settings, caller: _Caller, course: _Course, *,
 def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool) -> RunToRecord:
     from clada.world.record.recorder import RunToRecord
 
-    items = [item for block in plan.blocks if block.valid for item in block.operations]
-    operations = [item for item in items if isinstance(item, Operation)]
+    operations = [item for item in _valid_operations(plan) if item.changes_files]
     kept = [(name, getattr(settings, name)) for name in KEPT]
     return RunToRecord(
         _summary(plan),
@@ -305,6 +304,12 @@ def _to_record(plan: Plan, settings: Settings, caller: _Caller, *, resumes: bool
         consent=caller.consent,
         stop=caller.stop_handle,
     )
+
+
+def _valid_operations(plan: Plan) -> list[Operation]:
+    """Return the operations of valid blocks."""
+    items = [item for block in plan.blocks if block.valid for item in block.operations]
+    return [item for item in items if isinstance(item, Operation)]
 
 
 def _recovered(settings: Settings, caller: _Caller, *, wait: bool) -> list[str]:

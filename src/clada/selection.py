@@ -93,7 +93,8 @@ def warnings(plan: Plan, labels: Sequence[str]) -> list[str]:
         for item in block.operations:
             label, is_left_out = labels[index], index in plan.left_out
             index += 1
-            paths = [_normal(path) for path in item.paths] if isinstance(item, Operation) else []
+            changes = item.paths if isinstance(item, Operation) and item.changes_files else ()
+            paths = list(map(_normal, changes))
             if is_left_out:
                 in_block.append(label)
                 for path in paths if not getattr(item, "holds", None) else ():

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Self, Unpack
 
-    from clada.public_types import Format, MatchMode, Options, RecordMode, SandboxMode, ShellMode, SyntaxMode
+    from clada.public_types import (
+        Format,
+        MatchMode,
+        MergeMode,
+        Options,
+        RecordMode,
+        SandboxMode,
+        ShellMode,
+        SyntaxMode,
+    )
 
 FOREVER = 1e10  # seconds
 
@@ -27,6 +36,7 @@ class Settings(Value):
     run_fences: bool = False
     strip_fences: bool | None = None  # None: of files that are not Markdown; True: of all
     match: MatchMode = "auto"  # how edits find their text; auto: as the document says
+    merge: MergeMode = "auto"  # edits that do not fit: off, seen, history; auto: seen for dialects, else off
     record: RecordMode = "auto"  # commits in a repository, else snapshots; or one of commits, snapshots, none
     git_author: str = "clada"
     message: str | None = None  # subject of the commit after the run
@@ -128,6 +138,10 @@ SETTINGS = (
     _run_setting(
         "match", "choice", "how edits find their text", READING, choices=("auto", "exact", "blanks"),
         otherwise="as the format says",
+    ),
+    _run_setting(
+        "merge", "choice", "merge edits that fit an earlier version: off, seen by the model, history",
+        READING, choices=("auto", "off", "seen", "history"), otherwise="seen for dialects, else off",
     ),
     _run_setting(
         "start_delimiter", "delimiter", "start of a CSL marker", READING, "TEXT", shared=True, advanced=True

@@ -29,7 +29,7 @@ CODES = {
     "nothing": ("Just prose.\n", 3),
     "empty": ("", 3),
     "an empty block": ("<---TASKS--->\n<---END--->\n", 3),
-    "only calls that read": ('{"type": "tool_use", "name": "Read", "input": {"file_path": "a"}}', 3),
+    "only calls that search": ('{"type": "tool_use", "name": "Grep", "input": {"pattern": "a"}}', 3),
 }
 
 

@@ -126,7 +126,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "no-git": False, "record": "auto", "git-author": "clada", "message": None, "commit-all": False,
         "repository": None, "snapshot-limit": 100 << 20, "allow-escape": False, "allow-autorun": False,
         "lock-file": None, "lock-timeout": 10.0, "error-detail": "minimal", "workspace": ".",
-        "format": "auto",
+        "format": "auto", "merge": "auto",
         "start-delimiter": "<---", "end-delimiter": "--->", "root": None, "run-fences": False,
         "strip-fences": None,
         "match": "auto", "summary": "auto", "events": None,

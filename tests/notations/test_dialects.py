@@ -78,6 +78,7 @@ def _operations(plan: clada.Plan) -> list[dict[str, Any]]:
         for block in plan.blocks
         if block.valid
         for operation in block.operations
+        if operation.name != "read"  # a log that ends before the result of a read asks for it again
     ]
 
 

@@ -63,6 +63,22 @@ BATCH_FLAGS = (
     Setting("as", "choice", "table", "summary: its form", OUTPUT, choices=("table", "json", "svg")),
     NO_OPEN,
 )
+MERGE = Setting("merge", "switch", False, "merge edits that fit an earlier version of their file", READING)
+PACK_FORMAT = Setting(
+    "format", "choice", None, "format that the instructions ask for", READING, choices=with_prompt(),
+    otherwise="csl",
+)  # fmt: skip
+# Of `clada pack`.
+PACK_FLAGS = (
+    Setting("ask", "text", None, "the question, at the end of the text", READING, "TEXT"),
+    Setting("edit", "switch", False, "write the question in $EDITOR", READING),
+    Setting("changed", "switch", False, "only files that differ from HEAD", READING),
+    Setting("tracked", "switch", False, "only files that git tracks", READING),
+    Setting("since", "text", None, "only files that differ from this revision", READING, "REV"),
+    Setting("max_tokens", "number", None, "leave out the largest files above this size", READING, "NUMBER"),
+    Setting("numbers", "switch", False, "number the lines of the files", OUTPUT),
+)
+PACK_COPY = FLAGS["copy"].replace(meaning="copy the text to the clipboard")
 HTTP = Setting("http", "number", None, "serve HTTP on this port of loopback; 0: any", RUNNING, "PORT")
 # Letters that stand for the value of another flag, or for one flag here and another one there.
 QUIET = Setting("quiet", "switch", False, "print failures only", OUTPUT, short="q")
@@ -85,6 +101,7 @@ _OF_COMMANDS = (
     LIMIT,
     LONG,
     HTTP,
+    *PACK_FLAGS,
     *BATCH_FLAGS,
 )
 KNOWN = {**FLAGS, **{flag.name: flag for flag in _OF_COMMANDS}}
@@ -121,7 +138,7 @@ class Command(Value):
     @property
     def takes_file(self) -> bool:
         """Whether its argument is a file."""
-        return self.arguments.startswith(("[FILE", "JOBS"))
+        return self.arguments.startswith(("[FILE", "[PATH", "JOBS"))
 
     @property
     def takes_run(self) -> bool:
@@ -203,7 +220,11 @@ COMMANDS: dict[str, Command] = {
         "apply what failed or was skipped in the last run, or in that one",
         tuple(name for name in _ALL if name not in ("confirm", "format", "start_delimiter", "end_delimiter")),
         APPLY,
-        examples=(('clada approvals add "npm test"; clada resume', "continue after a refused command"),),
+        own={"merge": MERGE},
+        examples=(
+            ('clada approvals add "npm test"; clada resume', "continue after a refused command"),
+            ("clada resume --merge", "merge edits that were written for an earlier version"),
+        ),
         asks_for_trust=True,
     ),
     "history": Command(
@@ -256,6 +277,20 @@ COMMANDS: dict[str, Command] = {
         "roll back an --atomic run that was killed",
         ("workspace", "lock_timeout"),
         PAST,
+    ),
+    "pack": Command(
+        "[PATH…]",
+        "print files, instructions and a question as one text for a chat",
+        (*(flag.name for flag in PACK_FLAGS), "format", "workspace", "copy"),
+        MODEL,
+        most_words=10_000,
+        own={"format": PACK_FORMAT, "copy": PACK_COPY},
+        by_flag=("format", *(flag.name for flag in PACK_FLAGS)),
+        examples=(
+            ('clada pack --copy src/app.py --ask "Add a test"', "for a web chat"),
+            ("clada pack --changed | llm | clada", "your uncommitted work, through a model"),
+            ("clada pack 'src/*.py' --max-tokens 50000", "as much as fits"),
+        ),
     ),
     "prompt": Command(
         f"[{'|'.join(PROMPTS)}]",

@@ -37,7 +37,7 @@ Applies the edits in an LLM's answer, from FILE or standard input.
   paste               apply the answer on the clipboard
   undo [RUN]          revert the last run, or that one
   history             list the runs, newest first
-  prompt              print instructions for the LLM
+  pack [PATH…]        print files and instructions as one text for a chat
   approvals add CMD   let a command run without asking
 
   -n  dry run         -y  apply without asking    -q  print failures only

@@ -24,6 +24,8 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     if not options["again"]:
         refuse_reverted(rest)
     options = with_uncommitted({**options, **rest.settings, **options["given"]}, ())
+    if options["merge"] is True:  # by its flag here
+        options = {**options, "merge": "history"}
     plan = plan_of(rest, settings_of(options))
     for note in notes_on(rest, plan):
         console.complain(f"clada: {note}")

@@ -4,7 +4,7 @@
     tasks     = <tasks version="…">  { operation | comment }  </tasks>
     operation = <write path append>content</write>
               | <edit path count> (<search> | <search-start> <search-end>) <replace> </edit>
-              | <move from to/> | <remove path/> | <run dir>command</run>
+              | <move from to/> | <remove path/> | <read path lines/> | <run dir>command</run>
     content   = one line of text, or CDATA sections with blanks around them
 
 Each top-level element is found by its tags and read by expat. What expat refuses is fatal; what this grammar
@@ -39,7 +39,7 @@ NAME: NotationName = "cml"
 MAX_DEPTH = 16
 BLANKS = " \t\n\r"
 SLASH = ord("/")
-ELEMENTS = ("tasks", "edit", "write", "move", "remove", "run")
+ELEMENTS = ("tasks", "edit", "write", "move", "remove", "read", "run")
 _NAMES = "|".join(ELEMENTS).encode()
 # A line that opens an element, or a comment. Possessive, so that no input makes it go back.
 # <edit><file> is the edit of another tool: it has no attributes, and says the file in an element.
@@ -456,6 +456,7 @@ _READERS: dict[str, Callable[[_Node, Fields, Complaints], None]] = {
     "edit": _edit,
     "move": _expect_nothing_inside,
     "remove": _expect_nothing_inside,
+    "read": _expect_nothing_inside,
     "run": _run,
 }
 

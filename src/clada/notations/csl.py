@@ -4,6 +4,7 @@
     block      = <---TASKS attributes--->  { prose | operation }  <---END--->
     operation  = <---WRITE attributes--->  content  <---END--->
                | <---RUN attributes--->    content  <---END--->
+               | <---READ attributes--->
                | <---SEARCH attributes---> content [ <---TO---> content ] <---REPLACE---> content <---END--->
     attributes = { blanks key [blanks] "=" [blanks] quoted }
     quoted     = " … " | ' … '          in it, backslash escapes itself and the quote
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 NAME: NotationName = "csl"
 BLANKS = " \t"
 
-OPENING = ("WRITE", "RUN", "SEARCH", "TASKS")
+OPENING = ("WRITE", "READ", "RUN", "SEARCH", "TASKS")
 CLOSING = ("END", "TO", "REPLACE")
 # The markers that count in each content; outside of content every marker does.
 COUNTING = {
@@ -49,7 +50,8 @@ COUNTING = {
     "TO": ("REPLACE",),
     "REPLACE": ("END",),
 }
-OPERATIONS = {"WRITE": "write", "SEARCH": "edit", "RUN": "run"}
+OPERATIONS = {"WRITE": "write", "READ": "read", "SEARCH": "edit", "RUN": "run"}
+ONE_LINE = ("READ",)  # operations without content, and without END
 ATTRIBUTES = {"path": "file"}  # fields that are called otherwise in CSL
 # Operations whose content must not have an opening marker, unless LITERAL is true.
 MAY_BE_LITERAL = ("WRITE", "RUN")
@@ -260,6 +262,9 @@ class Parser:
                 raise _FatalError(at, f"Unsupported version: {shortened(version)}")
             self._block = Block(self._line, version, False, (), attributes or NO_ATTRIBUTES)
         self._opened, self._texts, self._inner = (name, at, attributes), {}, None
+        if name in ONE_LINE:
+            self._make(end)
+            return end
         self._state, self._text_start = name, end + 1
         return end
 
@@ -294,13 +299,17 @@ class Parser:
         self._block, self._in_block, self._state = None, [], None
 
     def _end_operation(self, state: str, at: int, end: int) -> None:
-        """End the last text of an operation, and make it of its attributes and texts."""
+        """End the last text of an operation."""
+        if state == "SEARCH":
+            raise _FatalError(at, "SEARCH requires a REPLACE marker before END")
+        self._texts[state] = self._data[self._text_start : at - 1].decode()
+        self._make(end)
+
+    def _make(self, end: int) -> None:
+        """Make the operation that ends here of its attributes and texts."""
         marker, start, attributes = self._opened
         texts, line = self._texts, self._line
         self._outside = end + 1
-        if state == "SEARCH":
-            raise _FatalError(at, "SEARCH requires a REPLACE marker before END")
-        texts[state] = self._data[self._text_start : at - 1].decode()
         complaints: Complaints = []
         kind = find(OPERATIONS[marker])
         fields = take_fields(kind.fields if kind else (), attributes, complaints, ATTRIBUTES)

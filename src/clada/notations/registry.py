@@ -41,10 +41,12 @@ COLUMN = "a marker must start at the first column"
 LINE_START = "an element must start its line"
 ONLY_JSON = "a tool call is read where the whole text, or its only fence, is JSON"
 
-_MARKERS = rb"(?:WRITE|RUN|SEARCH|TASKS)\b"
+_MARKERS = rb"(?:WRITE|READ|RUN|SEARCH|TASKS)\b"
 _DASH = rb"(?:-|\xe2\x80[\x90-\x95]|\xe2\x88\x92)"  # and those that word processors make of hyphens
-_ELEMENT = rb"(?:tasks|edit|write|move|remove|run)\b"
-_TOOLS = rb"write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|execute_command"
+_ELEMENT = rb"(?:tasks|edit|write|move|remove|read|run)\b"
+_TOOLS = (
+    rb"write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|execute_command|read_file"
+)
 # Names of tools that write, which others give to nothing else.
 _CALLED = (
     rb"[Ww]rite|write_file|create_file|Edit|edit_file|MultiEdit|str_replace|search_replace|replace_string_in_file"
@@ -155,7 +157,7 @@ NOTATIONS = {
                     default_delimiters=True,
                 ),
             ),
-            lookalike_signs=(b"WRITE", b"SEARCH", b"RUN", b"TASKS"),
+            lookalike_signs=(b"WRITE", b"READ", b"SEARCH", b"RUN", b"TASKS"),
         ),
         Notation(
             "cml",
@@ -201,7 +203,7 @@ NOTATIONS = {
                     rb'[\[{,]\s*"tasks"\s*:\s*\[\s*\{', "it must be in a block tagged ```json", own=False
                 ),
                 Lookalike(
-                    rb'"action"\s*:\s*"(?:write|edit|move|remove|run)"',
+                    rb'"action"\s*:\s*"(?:write|edit|move|remove|read|run)"',
                     "tasks stand in a list, `tasks`",
                     own=False,
                 ),
@@ -329,6 +331,7 @@ NOTATIONS = {
                 b"<insert_con",
                 b"<search_and",
                 b"<execute_c",
+                b"<read_file>",
                 b"function_calls>",
                 b"<tool_call>",
                 b"<tool-use>",

@@ -13,6 +13,7 @@ from clada.grammar import (
     Field,
     choice_complaint,
     path_complaint,
+    range_complaint,
 )
 from clada.model import Block, Invalid, Plan
 from clada.notations.reading import LineCounter
@@ -332,6 +333,7 @@ _COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
     "flag": lambda value: None if isinstance(value, bool) else "must be a boolean",
     "number": lambda value: _number_complaint(value, 1, WRONG_NUMBER),
     "line": lambda value: _number_complaint(value, 0, WRONG_LINE),
+    "range": range_complaint,
     "anchors": lambda value: (
         None if isinstance(value, list) and all(map(_is_line, value)) else "must be a list of lines"
     ),

@@ -15,6 +15,7 @@ OPERATIONS = {
     "edit": "clada.operations.edit.Edit",
     "move": "clada.operations.move.Move",
     "remove": "clada.operations.remove.Remove",
+    "read": "clada.operations.read.Read",
     "run": "clada.operations.run.Run",
 }
 _loaded: dict[str, type[Operation]] = {}

@@ -12,15 +12,19 @@ from clada.world.files.paths import display_path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, ClassVar, Self
+    from typing import Any, ClassVar, Final, Self
 
+    from clada.settings import Settings
     from clada.text.match import Matches, Text
+    from clada.world.files.paths import Parts
+    from clada.world.known_versions import KnownVersion
     from clada.world.world import World
 
     # A text with its replacements, their number, their lines, and remarks.
     Edited = tuple[Text, int, tuple[int, ...], tuple[str, ...]]
 
 MOST_LINES = 1000  # upper limit of line numbers in a report
+MISMATCH: Final = "match_count_mismatch"
 # How a search text is compared with the file's. Each way allows what the one before it does, and more:
 # `blanks` other blanks at the ends of lines, an indentation that differs evenly, blank lines around it;
 # `typographic` other dashes, quotes and spaces, too. See text/tiers.py.
@@ -52,6 +56,23 @@ class Hunk(Value):
     through_line: int | None = None  # with `after_line`: the last line that is removed
     end_once: bool = False  # with `search_end`: that text must not occur again after it
     instead: tuple[Hunk, ...] = ()  # other readings of the same text: exactly one must match
+
+
+class EditedFile:
+    """A file that edits of one document change: what a merge starts from (merge.py)."""
+
+    __slots__ = ("base", "before", "current", "edited", "edits", "may_merge", "original")
+
+    def __init__(self, content: bytes, before: Sequence[Operation], *, is_own: bool) -> None:
+        """Take the content before the first edit, and the operations that the resumed run did.
+
+        `is_own`: this document wrote the content, so the model knows it.
+        """
+        self.original = self.current = self.edited = content
+        self.before = [edit for edit in before if isinstance(edit, Edit)]
+        self.edits: list[Edit] = []
+        self.may_merge = not is_own and len(self.before) == len(before)
+        self.base: KnownVersion | None = None  # the version that the edits are made on, with what came of it
 
 
 class Edit(Operation):
@@ -113,6 +134,10 @@ class Edit(Operation):
                 "would edit {target} ({replacements}{remarks})",
             ),
         ),
+        "merged": Phrases(
+            done=("{target} ({listed})", "edited {target} ({listed})"),
+            planned=("{target} (would be {listed})", "would edit {target} ({listed})"),
+        ),
         "unchanged": UNCHANGED,
     }
 
@@ -170,8 +195,17 @@ class Edit(Operation):
         text = world.files.text(parts)
         if not self.dialect:  # dialects look at this when they are read
             self._refuse_elision()
-        way = self.match if world.settings.match == "auto" else world.settings.match
-        edited, count, lines, remarks = self.edit_text(text, way)
+        way, file = self.way(world.settings), self._edited_file(world, parts, text)
+        try:
+            if file.base and world.merging:
+                return world.merging().merge_again(self, world, parts, file)
+            edited, count, lines, remarks = self.edit_text(text, way)
+        except CladaError as raised:
+            if not world.merging or file.base or not file.may_merge or raised.error.type != MISMATCH:
+                raise
+            return world.merging().merge_edit(self, world, parts, file, raised.error)
+        file.current = edited.data
+        file.edits.append(self)
         if edited is text:
             how = "edited" if way == EXACT and not self.whole_lines else "unchanged"
             return Done(how, self.path, None, count, lines, held=True, remarks=remarks)
@@ -180,6 +214,19 @@ class Edit(Operation):
         if world.files.is_read_only(parts):
             remarks = (*remarks, WAS_READ_ONLY)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
+
+    def way(self, settings: Settings) -> str:
+        """Return how its search texts are compared with the file's."""
+        return self.match if settings.match == "auto" else settings.match
+
+    def _edited_file(self, world: World, parts: Parts, text: Text) -> EditedFile:
+        """Return what edits of this document have done with the file, if nothing else changed it since."""
+        file = world.edited_files.get(parts)
+        if file is None or (file.current is not text.data and file.current != text.data):
+            is_own = file is not None or parts in world.files.touched
+            file = EditedFile(text.data, world.done_before.get(self.path, ()), is_own=is_own)
+            world.edited_files[parts] = file
+        return file
 
     def _refuse_elision(self) -> None:
         """Raise CladaError if a replacement stands for code that it does not have."""
@@ -254,7 +301,7 @@ class Edit(Operation):
         matches = "1 match" if found.count == 1 else f"{found.count} matches"
         expected = "at least 1" if self.count == "all" else self.count
         error = Error(
-            "match_count_mismatch",
+            MISMATCH,
             f"found {matches}, expected {expected}",
             found=found.count,
             expected=self.count,
@@ -282,7 +329,7 @@ def _check_end(text: Text, search_end: str, end: int) -> None:
     again = [start for start in text.locate(search_end.encode()).starts if start >= end]
     if again:
         (line,) = text.lines(again[:1])
-        raise CladaError("match_count_mismatch", f"the end text occurs again at line {line}: make it longer")
+        raise CladaError(MISMATCH, f"the end text occurs again at line {line}: make it longer")
 
 
 def _nearest(text: Text, found: Matches, near: int) -> Matches:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from clada.model import Outcome
+    from clada.operations.merge import MergedWrite
     from clada.settings import Settings
     from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
@@ -80,6 +81,10 @@ class Write(Operation):
         "appended": Phrases(
             done=("{target} (appended, {bytes}{remarks})", "appended to {target}{remarks}"),
             planned=("{target} (would append, {bytes}{remarks})", "would append to {target}{remarks}"),
+        ),
+        "merged": Phrases(
+            done=("{target} ({listed})", "overwrote {target} ({listed})"),
+            planned=("{target} (would be {listed})", "would overwrite {target} ({listed})"),
         ),
         "unchanged": UNCHANGED,
     }
@@ -168,6 +173,13 @@ class Write(Operation):
         shown += [f"  | … {more:,} more lines"] if more > 0 else []
         return "\n".join([QUESTION.format(self.path, self.line), *shown, ""])
 
+    def _merge(self, world: World, parts: Parts, old: bytes | None, data: bytes) -> MergedWrite | None:
+        """Merge the content with changes of the file that the model has not seen, if that is wanted."""
+        is_off = world.settings.merge == "off" or (world.settings.merge == "auto" and not self.dialect)
+        if is_off or not world.merging or old is None or old == data or parts in world.files.touched:
+            return None
+        return world.merging().merge_write(self, world, display_path(parts), old, data)
+
     def apply(self, world: World) -> Outcome:
         """Write or append."""
         if self.path.endswith(("/", "\\")):
@@ -186,7 +198,12 @@ class Write(Operation):
             data = data.replace(LF, CRLF)
         if self.if_exists == SKIP and old != data and world.files.entry(parts):
             return Skipped(NOT_WRITTEN)
-        self._check(world, parts, data)
+        merged = self._merge(world, parts, old, data)
+        if merged:
+            self._check_completeness(merged.base.decode(errors="replace"))
+            data = merged.content
+        else:
+            self._check(world, parts, data)
         remarks = _lost_lines_remark(old, data) if self.dialect and old is not None else ()
         remarks += (WAS_READ_ONLY,) if world.files.is_read_only(parts) else ()
         if self.append and self.raw and world.files.entry(parts):
@@ -197,7 +214,8 @@ class Write(Operation):
         elif old == data:
             how = "unchanged"
         else:
-            how = "overwritten" if entry else "created"
+            how = "merged" if merged else "overwritten" if entry else "created"
+            remarks = (*merged.remarks, *remarks) if merged else remarks
             world.files.store(parts, data)
             remarks += (CRLF_KEPT,) if keeps_crlf else ()
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)

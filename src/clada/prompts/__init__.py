@@ -29,7 +29,7 @@ EITHER = {"search": "search (or search_start and search_end)"}
 LEFT_OUT = """
     search_start search_end insert_line content hunks near match whole_lines final_newline if_exists
 """.split()
-KINDS = {"flag": " (true or false)", "count": ' (a number or "all")'}
+KINDS = {"flag": " (true or false)", "count": ' (a number or "all")', "range": '="10-60"'}
 # How each begins: a title, and who reads the answer. Chats may drop the sign of the title.
 START = r"\s*(# )?How to change files[^\n]*\s+Your answer is read by a program, clada,"
 

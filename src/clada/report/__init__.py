@@ -136,7 +136,8 @@ def report_lines(report: Report) -> Iterator[Line]:
         if not block.valid and not block.implicit:
             yield from skipped_block_lines(block.label, notation)
         for task in block.tasks:
-            for line in task.output:
+            operation = find(task.operation)
+            for line in task.output if operation and operation.is_command else ():
                 yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
             yield status_line(task, notation)
     if report.changes or report.modes:
@@ -244,6 +245,7 @@ def _done_text(task: Task, done: Done, family: int) -> str:
         replacements=counted(done.count, "replacement") if done.count is not None else "",
         lines=numbered_lines(done.lines) if done.lines else "",
         remarks="".join(f", {remark}" for remark in done.remarks),
+        listed=", ".join(done.remarks),
         exit_code=done.exit_code,
     )
 

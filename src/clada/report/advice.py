@@ -38,6 +38,7 @@ BY_MESSAGE = (
     ("is an example, not a file", "the block again, with the path of a real file"),
     ("found 0 matches|No match for", "{edit} with lines copied exactly from the file"),
     (r"found \d+ matches", "{edit} with more lines around it, so that it is found once"),
+    ("looks like a secret", "what can be done without this file: only the user can show it"),
     ("looks like an operation, but|This looks like", "the operations again, exactly as the format asks for"),
 )
 # The same by the type of an error, if no message matches.

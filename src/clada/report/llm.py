@@ -11,7 +11,7 @@ from clada.operations import find
 from clada.report import counted, failure_lines, status_line
 from clada.report.advice import error_for_model, next_to_write, task_for_model, without_flags, write_next
 from clada.report.details import shortened
-from clada.text.escape import escape_controls
+from clada.text.escape import escape_controls, fence_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def summary(report: Report) -> str:
     notation = NOTATIONS.get(report.notation or "", UNKNOWN)
     parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
-        if _status_of(task) not in (*FINISHED, "planned") or task.output or task.is_part:
+        is_read = task.status == "success" and task.operation == "read"  # an empty file has no output
+        if _status_of(task) not in (*FINISHED, "planned") or task.output or task.is_part or is_read:
             line = status_line(task_for_model(task), notation)[1]
             about = (*_advice(task.outcome, report), *_explain(task), *_repairs(task), *_output(task))
             parts.append("\n".join([line, *about]))
@@ -136,8 +137,14 @@ def _repairs(task: Task) -> Iterator[str]:
 
 
 def _output(task: Task) -> Iterator[str]:
-    """Yield the output of a command; of a long one, the beginning and the end."""
+    """Yield the output of a command, of a long one the beginning and the end; or the lines of a file."""
     if not task.output:
+        return
+    operation = find(task.operation)
+    if operation and not operation.is_command:
+        shown = ["[output truncated]" if line is None else line for line in task.output]
+        fence = fence_for("\n".join(shown))
+        yield from (fence, *shown, fence)
         return
     yield "  output:"
     lines: Sequence[str | None] = task.output

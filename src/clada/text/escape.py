@@ -51,6 +51,15 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
+def fence_for(text: str) -> str:
+    """Return a fence that is longer than any run of its signs in the text."""
+    if "```" not in text and "~~~" not in text:
+        return "```"
+    import re  # late: most runs need none
+
+    return "`" * (max(map(len, re.findall("`{3,}|~{3,}", text))) + 1)
+
+
 def _escape(text: str, escapes: dict[int, str]) -> str:
     if not escapes:
         _fill_tables()

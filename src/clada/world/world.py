@@ -11,19 +11,42 @@ from clada.world.clock import seconds_waited
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Self, TypeVar
+    from typing import Any, Protocol, Self, TypeVar
 
-    from clada.model import Event
+    from clada.errors import Error
+    from clada.model import Done, Event, Operation
+    from clada.operations.edit import Edit, EditedFile
+    from clada.operations.merge import MergedWrite
+    from clada.operations.write import Write
     from clada.public_types import Ask
     from clada.settings import Settings
     from clada.syntax import SyntaxLook
     from clada.world.autorun import AutorunGuard
+    from clada.world.files.paths import Parts
     from clada.world.files.tree import Files
     from clada.world.record.recorder import Recorder
+    from clada.world.record.store import Store
     from clada.world.sandbox.tree import Tree
     from clada.world.secrets.mask import WorkspaceSecrets
 
     Result = TypeVar("Result")
+
+    class Merging(Protocol):
+        """Merges edits and whole files that were written for an earlier version: operations/merge.py."""
+
+        def merge_edit(
+            self, edit: Edit, world: World, parts: Parts, file: EditedFile, failure: Error
+        ) -> Done:
+            """Merge an edit that does not fit."""
+
+        def merge_again(self, edit: Edit, world: World, parts: Parts, file: EditedFile) -> Done:
+            """Merge a further edit of the same file."""
+
+        def merge_write(
+            self, write: Write, world: World, path: str, now: bytes, new: bytes
+        ) -> MergedWrite | None:
+            """Merge a whole file, if that is wanted."""
+
 
 SIGINT = 2
 
@@ -100,6 +123,10 @@ class World:
         self.tree_after: int | None = None
         self.repository: tuple[str, ...] | None = None  # paths of the repository that commands may read
         self._secrets: WorkspaceSecrets | None = None
+        self._store: Store | None = None
+        self.edited_files: dict[Parts, EditedFile] = {}  # what edits of this document have done so far
+        self.merging: Callable[[], Merging] | None = None  # loads what merges edits, if something may
+        self.done_before: dict[str, list[Operation]] = {}  # by the run that this one resumes, by path
         self.position = 0  # index of the current operation
         self._room = settings.max_output  # bytes of output that the report may still keep
         self.begin("")
@@ -119,6 +146,15 @@ class World:
 
             self._secrets = WorkspaceSecrets(self.files.root, self.settings.reveal)
         return self._secrets
+
+    @property
+    def store(self) -> Store:
+        """Where runs of this workspace are recorded, and what a model was shown."""
+        if self._store is None:
+            from clada.world.record.store import find_store  # late: it runs git
+
+            self._store = find_store(self.files.root)
+        return self._store
 
     def note_file_changes(self) -> None:
         """Note that files may have changed, so that secret files are searched for again."""

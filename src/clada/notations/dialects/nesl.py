@@ -5,10 +5,10 @@
     capital = #!SHAM or #!NESL, with #!END_SHAM_ID and EOT_SHAM_ID
     ID      = 2 to 8 letters and digits, the same at the end and in EOT; a stray ' after the end is forgiven
 
-All starts in the first column. ACTIONS says which keys each action has. Actions that only read are ignored.
-Texts to be replaced must be in the file as they are written. As its author's tools have it, the end of a
-range is refused if it stands again behind it, an addition begins right where the file ends, and no lines are
-one blank line.
+All starts in the first column. ACTIONS says which keys each action has. What only lists or searches is
+ignored. Texts to be replaced must be in the file as they are written. As its author's tools have it, the end
+of a range is refused if it stands again behind it, an addition begins right where the file ends, and no
+lines are one blank line.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 from shlex import join
 
 from clada.errors import shortened
+from clada.grammar import WRONG_RANGE, read_range
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
@@ -53,11 +54,17 @@ ACTIONS: dict[str, tuple[str, str]] = {
     "dir_create": ("make_directory", "path"),
     "dir_delete": ("remove_directory", "path"),
     "exec": ("run", "code lang"),
+    "read_file": ("read", "path"),
+    "file_read": ("read", "path"),
+    "read_file_numbered": ("read", "path"),
+    "file_read_numbered": ("read", "path"),
+    "read_files": ("reads", "paths"),
+    "files_read": ("reads", "paths"),
 }
 READS = re.compile(r"(?:file|files|dir)_(?:read|list)\w*|read_\w+|list_\w+|ls|grep|glob|search\w*|undo_list")
 OPERATIONS = {
     "append": "write", "move": "move", "remove": "remove", "remove_directory": "remove", "write": "write",
-    "make_directory": "run", "run": "run",
+    "make_directory": "run", "run": "run", "read": "read",
 }  # fmt: skip
 MIDDLES = ("", "_SHAM", "_NESL", "_nesl")  # between end, or EOT, and the id
 BY_NUMBERS = "lines are replaced by their numbers, which nothing confirms; --format=nesl does it"
@@ -86,11 +93,11 @@ class Blocks:
             raise UnreadableError(at, HEADER, cut=cut)
         block = _Block(self.reading, at, header.group(1).decode())
         end = block.read(header.end() + 1)
-        item = block.operation((at, end))
-        if item is None:
+        items = block.operations((at, end))
+        if items is None:
             self._ignored.add(block.action, at)
         else:
-            self.reading.add(item)
+            self.reading.add(*items)
         return end
 
 
@@ -186,18 +193,18 @@ class _Block:
         member = self.members.get(key)
         return member.text if member else ""
 
-    def operation(self, span: tuple[int, int]) -> Operation | Invalid | None:
-        """Return the operation of the block; None for an action that only reads."""
+    def operations(self, span: tuple[int, int]) -> list[Operation | Invalid] | None:
+        """Return what the block asks for; None for what only lists or searches."""
         self._span = span
         way, keys = ACTIONS.get(self.action, ("", ""))
         if not way and not self._wrong and READS.fullmatch(self.action):
             return None
         try:
             self._check(way, keys)
-            made: Operation | Invalid = getattr(self, f"_{way}")()
+            made: Operation | Invalid | list[Operation | Invalid] = getattr(self, f"_{way}")()
         except RefusedCallError as refused:
-            return self._invalid(way, refused)
-        return made
+            made = self._invalid(way, refused)
+        return made if isinstance(made, list) else [made]
 
     def _check(self, way: str, keys: str) -> None:
         if self._wrong:
@@ -286,6 +293,16 @@ class _Block:
 
     def _make_directory(self) -> Operation | Invalid:
         return self._make("run", command=join(["mkdir", "-p", self.reading.path(self._text("path"))]))
+
+    def _read(self) -> Operation | Invalid:
+        lines = self._text("lines").strip()
+        if lines and not read_range(lines):
+            raise RefusedCallError(f"Invalid value for 'lines': {WRONG_RANGE}", "lines")
+        return self._make("read", path=self._text("path"), lines=lines or None)
+
+    def _reads(self) -> list[Operation | Invalid]:
+        paths = [line.strip() for line in self._text("paths").split("\n")]
+        return [self._make("read", path=path) for path in paths if path]
 
     def _run(self) -> Operation | Invalid:
         lang, code = self._text("lang").strip().lower(), self._text("code")

@@ -414,7 +414,7 @@ class Blocks:
         """Return the paths that operations in other formats change."""
         items = [item for block in self.reading.blocks for item in block.operations]
         others = [item for item in items if isinstance(item, Operation) and dialect_of(item) != NAME]
-        return {path for item in others for path in item.paths}
+        return {path for item in others if item.changes_files for path in item.paths}
 
     def _refuse_differing(self, path: str, numbers: list[int]) -> None:
         blocks = self.reading.blocks

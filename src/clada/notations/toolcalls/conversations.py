@@ -75,6 +75,8 @@ class Log:
         self._by_id: dict[str, Made] = {}  # the last call of each id
         self._waiting: dict[str, deque[Made]] = {}  # those without, by tool: results come in their order
         self._failed: list[Made] = []
+        self._reads: list[Made] = []
+        self._answered: list[Made] = []  # calls that have a result
         self._atomic: list[Made] = []  # those of which all is done, or nothing
         self._ignored: dict[str, int] = {}  # how many calls, by tool
         self._first_ignored: dict[str, int] = {}  # where the first call of each is
@@ -197,8 +199,8 @@ class Log:
             failed = isinstance(content, dict) and bool(content.get("error"))
         else:
             return False
-        if made and failed:
-            self._failed.append(made)
+        if made:
+            (self._failed if failed else self._answered).append(made)
         self._open = False
         return True
 
@@ -251,6 +253,8 @@ class Log:
             self._first_ignored.setdefault(name, at)
         else:
             items += asked
+            if all(item.name == "read" for item in asked):
+                self._reads.append(made)
             if len(asked) > 1 and self._call and self._tools.is_atomic(self._call):
                 self._atomic.append(made)
         if isinstance(identity, str):
@@ -290,6 +294,7 @@ class Log:
 
     def finish(self, *, complete: bool = True) -> None:
         """Add the operations of all messages but those of calls that failed."""
+        self._leave_out_answered_reads()
         for number, start, end, name in self._failed:
             if end < 0:
                 self._ignored[name] -= 1
@@ -304,6 +309,15 @@ class Log:
         if complete:
             self._cover()
         self._note()
+
+    def _leave_out_answered_reads(self) -> None:
+        """Leave out reads that have a result, or come before the last message: the model has gone on."""
+        for made in self._reads:
+            number, start, end, name = made
+            if made in self._answered or number < len(self.messages) - 1:
+                self.messages[number][start:end] = [None] * (end - start)
+                self._ignored[name] = self._ignored.get(name, 0) + 1
+                self._first_ignored.setdefault(name, 0)
 
     def _cover(self) -> None:
         """Let the last operation go to the end."""

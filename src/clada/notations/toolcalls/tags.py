@@ -5,6 +5,8 @@
            | <apply_diff> <path> <diff: blocks of sr> | <apply_diff> <args> { <file> <path> { <diff> } }
            | <insert_content> <path> <line> <content>           before the line; 0 is the end
            | <search_and_replace> <path> <search> <replace> | <execute_command> <command> [<cwd>]
+           | <read_file> <path> [<start_line> <end_line>]
+           | <read_file> <args> { <file> <path> [<line_range>] }
     calls  = <function_calls> { <invoke name="N"> { <parameter name="K"> } } </function_calls>
            | <tool_call> {json} </tool_call> | [<tool_call>] <function=N> { <parameter=K> } </function>
            | @name(id): {json}
@@ -17,6 +19,7 @@ The text between two literal words counts, without entities: a value ends at the
 from __future__ import annotations
 
 from clada.errors import shortened
+from clada.grammar import WRONG_RANGE, read_range
 from clada.notations.markdown import LinePattern
 from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
@@ -43,6 +46,7 @@ TOOLS = {  # the operation that each makes
     "insert_content": "edit",
     "search_and_replace": "edit",
     "execute_command": "run",
+    "read_file": "read",
 }
 SHORTEST = 4  # bytes of a tag that is cut off
 LONG = ("content", "diff")  # values that go to the last closing tag
@@ -276,6 +280,26 @@ class _Tool:
         if tag_text.is_escaped(command):
             raise RefusedCallError(tag_text.ESCAPED, "command")
         return self._make("run", command=command, dir=self.reading.directory(directory))
+
+    def _read_file(self) -> Items:
+        """Return the read of one file; or of several, each with a range of its own."""
+        arguments = self._between("args", self.inside)
+        if not arguments:
+            first, last = self._value("start_line", ""), self._value("end_line", "")
+            return self._read(self._path(), f"{first or 1}-{last}" if first or last else "")
+        made: Items = []
+        for file in self._each("file", arguments[0]):
+            texts = [self._between(name, file) for name in ("path", "line_range")]
+            path, lines = (tag_text.strip_blanks(self.data, span[0]) if span else "" for span in texts)
+            made += self._read(path, lines)
+        return made or self._read("", "")
+
+    def _read(self, path: str, lines: str) -> Items:
+        if not path:
+            raise RefusedCallError("Missing required field 'path'", "path")
+        if lines and not read_range(lines):
+            raise RefusedCallError(f"Invalid value for 'line_range': {WRONG_RANGE}", "line_range")
+        return self._make("read", path=path, lines=lines or None)
 
 
 def _object(value: object) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """Tools of agents: from the name of a tool and the arguments of a call to operations.
 
-TOOLS says which tool does what; FIELDS, under which names its arguments may come. A call that only reads,
-plans or shows is not an operation, and is ignored. A call that leaves the edit to another model is refused. A
-call of a tool that is in neither table is left out, because it is not known what it does.
+TOOLS says which tool does what; FIELDS, under which names its arguments may come. What a tool lists,
+plans or shows is not an operation: such a call is ignored. A call that leaves the edit to another model is
+refused. A call of a tool that is in neither table is left out, because it is not known what it does.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _WAYS = {
     "patch": "apply_patch patch",
     "move": "move_file",
     "remove": "delete_file",
+    "read": "Read read read_file read_text_file view open cat",
+    "reads": "read_many_files read_multiple_files",
     "run": "Bash bash shell run_shell_command run_terminal_cmd run_in_terminal execute_command exec_command",
     "lazy": "insert_edit_into_file morph",
     "described": "apply_patch_call",
@@ -44,9 +46,9 @@ _WAYS = {
 TOOLS = {name: way for way, names in _WAYS.items() for name in names.split()}
 READERS = frozenset(
     """
-    Read read read_file read_many_files read_text_file read_multiple_files list_files list_dir
-    list_directory ls LS Glob glob Grep grep grep_search file_search codebase_search search_files
-    search_file_content view open NotebookRead BashOutput view_image list_code_definition_names
+    list_files list_dir list_directory ls LS Glob glob Grep grep grep_search file_search
+    codebase_search search_files search_file_content NotebookRead BashOutput view_image
+    list_code_definition_names
     TodoWrite TodoRead todo_write todowrite update_plan WebFetch WebSearch web_search web_fetch
     google_web_search get_file_info directory_tree list_allowed_directories get_errors
     ListMcpResourcesTool ReadMcpResourceTool ExitPlanMode AskUserQuestion ask_followup_question
@@ -63,6 +65,9 @@ EDITOR_COMMANDS = frozenset(("create", "str_replace", "insert"))  # that change 
 _ENTERED = re.compile(
     r"""\s*cd[ \t]+(['"]?)(?P<path>/[^\s'"$`\\*?<>|&;()]*)\1[ \t]*&&[ \t]*(?P<rest>\S.*)""", re.DOTALL
 )
+_CAT = re.compile(
+    r"""\s*cat[ \t]+(['"]?)(?P<path>(?!-)[\w./@+-]*[\w.])\1\s*"""
+)  # of one file, without options
 _HEREDOC = re.compile(
     r"""\s*(?:cd[ \t]+\S+[ \t]*&&[ \t]*)?(?:apply_patch|applypatch)[ \t]*<<[ \t]*(['"]?)(\w+)\1[ \t]*\n"""
     r".*\n\2\s*",
@@ -161,7 +166,7 @@ class Tools:
         if way == "edits" and values.get("dryRun") is True:
             return None
         if way == "editor" and values.get("command") == "view":
-            return None
+            return "read"
         return way
 
     def is_atomic(self, call: Call) -> bool:
@@ -170,7 +175,7 @@ class Tools:
         return self.way(plain_name(call.name), arguments) == "edits"
 
     def _invalid(self, call: Call, way: str, refused: RefusedCallError) -> Invalid:
-        name = way if way in ("write", "move", "remove", "run") else "edit"
+        name = way if way in ("write", "move", "remove", "read", "run") else "edit"
         fields: dict[str, str] = {}
         for field in ("path", "command"):
             arguments = Arguments(call.arguments if isinstance(call.arguments, dict) else {})
@@ -275,6 +280,14 @@ class Tools:
     def _remove(self, call: Call, arguments: Arguments) -> Items:
         return [self._make("remove", call, path=self._path_of(call, arguments), file_only=True)]
 
+    def _read(self, call: Call, arguments: Arguments) -> Items:
+        return [self._make("read", call, path=self._path_of(call, arguments), lines=_lines(arguments))]
+
+    def _reads(self, call: Call, arguments: Arguments) -> Items:
+        written = arguments.words("paths")
+        paths = [written] if isinstance(written, str) else written
+        return [self._make("read", call, path=self._path(call, path)) for path in paths]
+
     def _lazy(self, call: Call, _arguments: Arguments) -> Items:
         raise RefusedCallError(f"{shortened(call.name)} leaves the edit to another model")
 
@@ -293,6 +306,9 @@ class Tools:
         entered = _ENTERED.fullmatch(command)  # an absolute path, which the workspace has by another name
         if entered and (place := self._place(call, entered["path"])) != entered["path"].rstrip("/"):
             directory, command = place, entered["rest"]
+        if shown := _CAT.fullmatch(command):
+            there = call.replace(base=directory) if directory else call
+            return [self._make("read", call, path=self._path(there, shown["path"]))]
         return [self._make("run", call, command=command, dir=directory or None)]
 
     def _directory(self, call: Call, arguments: Arguments) -> str:
@@ -372,6 +388,21 @@ def _check_omissions(new: str, old: str = "") -> None:
         raise RefusedCallError(elided_content(elided[1]))
 
 
+def _lines(arguments: Arguments) -> str | None:
+    """Return the range of lines that a call asks for; None for the whole file."""
+    if arguments.has("view_range"):
+        first, last = [*arguments.numbers("view_range"), -1][:2]
+        return f"{max(1, first)}-{max(first, last) if last > 0 else ''}"
+    start, limit, end = (arguments.number(name, 0) for name in ("first_line", "limit", "last_line"))
+    if arguments.has("head"):
+        start, limit = 1, arguments.number("head")
+    if arguments.has("absolute_path"):
+        start += 1  # Gemini counts from 0
+    start = max(1, start)
+    end = end or (start + limit - 1 if limit else 0)
+    return f"{start}-{max(start, end) if end else ''}" if start > 1 or end else None
+
+
 def _command(words: Sequence[str]) -> str:
     """Return a list of words as a command; of `bash -c COMMAND`, the command."""
     if len(words) == WORDS_OF_A_SHELL and words[0] in SHELLS and words[1] in ("-lc", "-c"):
@@ -382,7 +413,10 @@ def _command(words: Sequence[str]) -> str:
 ARGUMENTS = ("arguments", "parameters", "input", "args")  # as they are called where a call has no type
 MOST_DIGITS = 9  # of a number of lines, or replacements
 FIELDS = {
-    "path": ("file_path", "path", "filePath", "target_file"),
+    "path": ("file_path", "path", "filePath", "target_file", "absolute_path"),
+    "paths": ("paths", "file_paths"),
+    "first_line": ("offset", "startLine", "start_line", "start_line_one_indexed"),
+    "last_line": ("endLine", "end_line", "end_line_one_indexed_inclusive"),
     "content": ("content", "contents"),
     "old": ("old_string", "oldString", "old_str", "old_text", "oldText"),
     "new": ("new_string", "newString", "new_str", "new_text", "newText"),
@@ -442,6 +476,16 @@ class Arguments:
             raise RefusedCallError(
                 f"Invalid value for '{self.name(field)}': must be a number", self.name(field)
             )
+        return value
+
+    def numbers(self, field: str) -> list[int]:
+        """Return a list of numbers, the last of which may be negative."""
+        value = self.value(field)
+        if isinstance(value, str):
+            value = decode_json(value, self.name(field) or field)
+        if not isinstance(value, list) or not value or not all(type(each) is int for each in value):
+            name = self.name(field)
+            raise RefusedCallError(f"Invalid value for '{name}': must be a list of numbers", name)
         return value
 
     def objects(self, field: str) -> list[Arguments]:

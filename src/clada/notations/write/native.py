@@ -20,6 +20,7 @@ MARKER = START_DELIMITER + "{}" + END_DELIMITER + "\n"
 CSL_TEXTS = {
     "write": (("WRITE", "content"),),
     "run": (("RUN", "command"),),
+    "read": (),
     "edit": (("SEARCH", "search"), ("SEARCH", "search_start"), ("TO", "search_end"), ("REPLACE", "replace")),
 }
 CSL_ATTRIBUTES = {"path": "file"}
@@ -100,6 +101,8 @@ class Csl(_Marked):
             if key not in fields:
                 quoted = _attribute_text(value).replace("\\", "\\\\").replace('"', '\\"')
                 attributes += f' {CSL_ATTRIBUTES.get(key, key)}="{quoted}"'
+        if not texts:  # a READ, which has no END
+            return MARKER.format(f"{name.upper()}{attributes}")
         if texts[0][0] in MAY_BE_LITERAL and f"\n{START_DELIMITER}" in f"\n{texts[0][1]}":
             attributes += f' {LITERAL}="true"'
         written = [

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from clada.public_types import SchemaName
 
-TEXTS = ("path", "text")  # kinds of fields that are texts
+TEXTS = ("path", "text", "range")  # kinds of fields that are texts
 
 
 def schema(name: SchemaName) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from zlib import crc32
 from clada.grammar import read_number
 from clada.values import Value
 from clada.world.locks import is_locked
+from clada.world.record import seen
 from clada.world.record.store import (
     Store,
     check_private,
@@ -251,6 +252,7 @@ def prune(store: Store, size: int, age: float) -> int:
             for table, column in (("runs", "number"), ("tasks", "run")):
                 query = f"DELETE FROM {table} WHERE {column} = ?"  # noqa: S608 (constants only)
                 db.executemany(query, [(number,) for number in forgotten])
+    seen.prune(store, size, age)
     return len(forgotten)
 
 

@@ -2,6 +2,7 @@
 
     record.db   runs, task statuses, pending atomic runs, paths left out of commits
     runs/7      the byte journal of run 7 (journal.py)
+    seen/       versions of files that a model was shown (seen.py)
     scratch/    files about to be renamed into the workspace
 
 record.db is an sqlite database with journal_mode=PERSIST and synchronous=FULL:

@@ -1,0 +1,72 @@
+"""`clada pack`: prints files, instructions and a question as one text for a chat."""
+
+from __future__ import annotations
+
+import os
+
+from clada import packing
+from clada.cli.clipboard import copy
+from clada.cli.pager import edit
+from clada.cli.questions import open_terminal
+from clada.errors import UsageError
+from clada.report import counted
+from clada.text.escape import escape_controls, escape_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clada.cli.console import Console
+    from clada.packing import Pack
+
+STDOUT = 1
+MOST_NAMED = 20  # files that are left out and named, before they are only counted
+
+
+def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print or copy a pack; name on standard error what is not in it."""
+    if options["edit"] and options["ask"] is not None:
+        raise UsageError("--ask and --edit exclude each other", 'clada pack --ask "Why does it fail?"')
+    ask = _edited() if options["edit"] else options["ask"] or ""
+    pack = packing.pack(
+        arguments,
+        workspace=options["workspace"],
+        format=options["format"],
+        ask=ask,
+        tracked=options["tracked"],
+        changed=options["changed"],
+        since=options["since"],
+        max_tokens=options["max_tokens"],
+        numbers=options["numbers"],
+        reveal=options["reveal"],
+        remember=options["record"] != "none",
+    )
+    if options["copy"]:
+        copy(pack.text)
+    else:
+        console.write(escape_lines(pack.text) if os.isatty(STDOUT) else pack.text)
+    for line in _notes(pack, on_clipboard=options["copy"]):
+        console.complain(f"clada: {line}")
+    return 0
+
+
+def _notes(pack: Pack, *, on_clipboard: bool) -> list[str]:
+    left_out = [f"left out {escape_controls(path)}: {reason}" for path, reason in pack.left_out]
+    more = len(left_out) - MOST_NAMED
+    left_out[MOST_NAMED:] = [f"left out {more:,} more, listed at the end of the text"] if more > 0 else []
+    tokens = f"about {pack.tokens:,} tokens (characters/4)" if pack.is_estimate else f"{pack.tokens:,} tokens"
+    where = " on the clipboard" if on_clipboard else ""
+    left_out += [pack.note] if pack.note else []
+    return [*left_out, f"{counted(len(pack.files), 'file')}, {tokens}{where}"]
+
+
+def _edited() -> str:
+    """Return the question that the user writes in an editor."""
+    terminal = open_terminal()
+    if terminal is None:
+        raise UsageError("--edit needs a terminal", 'clada pack --ask "Why does it fail?"')
+    try:
+        return edit(b"", terminal).decode(errors="replace")
+    finally:
+        os.close(terminal)

@@ -1,0 +1,304 @@
+"""Merging: edits that fit a version that the model saw, and not the file as it is now."""
+
+# ruff: noqa: D103 (the name of a test says what holds)
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import clada
+from clada.world.merge import merge
+from clada.world.record.seen import remember
+from clada.world.record.store import find_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clada.report import Report
+
+ROOT = Path(__file__).parents[2]
+LINES = [f"line {number}" for number in range(1, 31)]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory with a file of 30 lines, which a model was shown."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    inside = tmp_path / "in"
+    inside.mkdir()
+    write(inside, LINES)
+    clada.pack(["a.txt"], workspace=inside)
+    return inside
+
+
+def write(workspace: Path, lines: Sequence[str]) -> None:
+    (workspace / "a.txt").write_text("".join(f"{line}\n" for line in lines))
+
+
+def changed(**lines: str) -> list[str]:
+    """Return the lines, some of them with another text: n12="x"."""
+    return [lines.get(f"n{number}", line) for number, line in enumerate(LINES, 1)]
+
+
+def search(old: Sequence[str], new: Sequence[str]) -> str:
+    texts = ("\n".join(text) for text in (old, new))
+    return '<---SEARCH file="a.txt"--->\n{}\n<---REPLACE--->\n{}\n<---END--->\n'.format(*texts)
+
+
+def run(workspace: Path, document: str, **options: Any) -> Report:
+    return clada.execute(document, workspace=str(workspace), record="snapshots", **options)
+
+
+EDIT = search(LINES[9:12], ["LINE 10", *LINES[10:12]])  # lines 10 to 12
+
+
+def test_it_is_off_and_the_failure_says_what_a_merge_would_do(workspace: Path) -> None:
+    write(workspace, now := changed(n12="twelve"))
+    report = run(workspace, EDIT)
+    assert "clada resume --merge would apply it cleanly" in report.text()
+    assert "--merge" not in report.text(for_llm=True)
+    write(workspace, other := changed(n10="ten"))
+    assert "clada resume --merge would conflict" in run(workspace, EDIT, again=True).text()
+    assert (workspace / "a.txt").read_text().splitlines() == other
+    assert now != other
+
+
+def test_seen_merges_with_what_was_packed(workspace: Path) -> None:
+    write(workspace, changed(n12="twelve", n25="new"))
+    report = run(workspace, EDIT, merge="seen")
+    assert "SUCCESS: SEARCH - a.txt (merged: written for a.txt of " in report.text()
+    assert ", 2 lines changed since)" in report.text()
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n10="LINE 10", n12="twelve", n25="new")
+
+
+def test_a_dry_run_shows_the_merge_and_writes_nothing(workspace: Path) -> None:
+    write(workspace, now := changed(n12="twelve"))
+    report = run(workspace, EDIT, merge="seen", dry_run=True)
+    assert report.ok
+    assert "PLAN: SEARCH - a.txt (would be merged: written for" in report.text()
+    assert "+LINE 10" in report.text()
+    assert (workspace / "a.txt").read_text().splitlines() == now
+
+
+def test_a_conflict_is_shown_and_nothing_is_written(workspace: Path) -> None:
+    write(workspace, now := changed(n10="ten"))
+    report = run(workspace, EDIT, merge="history")
+    assert not report.ok
+    assert "conflicts with changes since, first at line 10" in report.text()
+    assert "<<<<<<< the file now\n    ten\n    =======\n    LINE 10\n    >>>>>>> the answer" in report.text(
+        for_llm=True
+    )
+    assert (workspace / "a.txt").read_text().splitlines() == now
+
+
+def test_all_edits_of_a_file_are_made_on_the_same_version(workspace: Path) -> None:
+    write(workspace, changed(n12="twelve"))
+    first, third = (search([LINES[at]], [LINES[at].upper()]) for at in (28, 19))
+    report = run(workspace, first + EDIT + third, merge="seen")
+    assert report.ok
+    expected = changed(n10="LINE 10", n12="twelve", n20="LINE 20", n29="LINE 29")
+    assert (workspace / "a.txt").read_text().splitlines() == expected
+    # An edit that fits only the file as it is now was not written for that version.
+    write(workspace, changed(n12="twelve"))
+    report = run(workspace, EDIT + search(["twelve"], ["12"]), merge="seen", again=True)
+    assert [task.status for task in report.tasks] == ["success", "error"]
+
+
+def test_a_resumed_run_merges_what_failed_with_what_was_done(workspace: Path) -> None:
+    write(workspace, changed(n12="twelve"))
+    depends = search(["LINE 1", *LINES[1:12]], ["LINE ONE", *LINES[1:12]])  # on the edit before it
+    report = run(workspace, search(["line 1", "line 2"], ["LINE 1", "line 2"]) + depends)
+    assert [task.status for task in report.tasks] == ["success", "error"]
+    assert clada.resume(str(workspace), merge="history").ok
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n1="LINE ONE", n12="twelve")
+
+
+def test_a_person_is_asked_where_it_is_off(workspace: Path) -> None:
+    write(workspace, changed(n12="twelve"))
+    assert not run(workspace, EDIT, consent=lambda _question: False).ok
+    assert run(workspace, EDIT, again=True, consent=lambda question: "Merge it?" in question).ok
+
+
+def test_dialects_merge_with_what_was_seen_and_native_notations_do_not(workspace: Path) -> None:
+    block = "a.txt\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
+    answer = block.format("\n".join(LINES[9:12]), "\n".join(["LINE 10", *LINES[10:12]]))
+    write(workspace, changed(n12="twelve"))
+    assert not run(workspace, answer, merge="off").ok
+    assert run(workspace, answer, again=True).ok
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n10="LINE 10", n12="twelve")
+
+
+def test_a_whole_file_is_merged_with_changes_that_the_model_has_not_seen(workspace: Path) -> None:
+    whole = "a.txt\n```\n{}\n```\n".format("\n".join(changed(n20="LINE 20")))
+    write(workspace, changed(n3="three"))
+    assert run(workspace, whole).ok
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n3="three", n20="LINE 20")
+    write(workspace, now := changed(n20="twenty"))
+    assert not run(workspace, whole, again=True).ok
+    assert (workspace / "a.txt").read_text().splitlines() == now
+
+
+def test_a_whole_file_replaces_what_the_model_knows_of(workspace: Path) -> None:
+    """After an edit of its own, a model writes the same lines again: that is not a conflict."""
+    assert run(workspace, EDIT).ok
+    whole = "a.txt\n```\n{}\n```\n".format("\n".join(changed(n10="line ten")))
+    assert run(workspace, whole).ok
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n10="line ten")
+
+
+def test_a_version_that_was_left_by_a_run_or_is_in_a_commit_is_history(workspace: Path) -> None:
+    shutil.rmtree(workspace.parent / "state")  # nothing was seen
+    run(workspace, search(["line 30"], ["line thirty"]))
+    write(workspace, changed(n29="new", n30="new"))
+    edit = search(["line 29", "line thirty"], ["line 29", "line 30"])
+    assert not run(workspace, edit, merge="seen").ok
+    assert "conflict" in run(workspace, edit, merge="history", again=True).text()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(workspace)]
+    shutil.rmtree(workspace.parent / "state")
+    write(workspace, LINES)
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    write(workspace, changed(n12="twelve"))
+    report = run(workspace, EDIT, merge="history")
+    assert report.ok
+    assert "written for a.txt of commit " in report.text()
+
+
+def test_a_version_that_was_pruned_is_the_plain_failure_with_a_note(workspace: Path) -> None:
+    folder = os.path.join(find_store(str(workspace)).path, "seen")
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    write(workspace, changed(n12="twelve"))
+    report = run(workspace, EDIT, merge="seen")
+    assert not report.ok
+    assert any("no longer in the record" in note for note in report.notes)
+    assert "found 0 matches, expected 1" in report.text()
+
+
+def test_versions_that_merge_differently_are_not_chosen_from(workspace: Path) -> None:
+    remember(str(workspace), [("a.txt", "".join(f"{line}\n" for line in changed(n30="x")).encode())])
+    now = [*changed(n12="twelve")[:28], "line 29", "y"]
+    write(workspace, now)
+    edit = search(LINES[9:12], ["LINE 10", *LINES[10:12]])
+    report = run(workspace, edit, merge="seen")
+    assert report.ok  # both versions give the same
+    assert (workspace / "a.txt").read_text().splitlines() == ["LINE 10" if x == "line 10" else x for x in now]
+
+
+def test_a_file_that_the_document_wrote_is_not_merged(workspace: Path) -> None:
+    document = '<---WRITE file="a.txt"--->\nnew\n<---END--->\n'
+    assert [task.status for task in run(workspace, document + EDIT, merge="history").tasks] == [
+        "success",
+        "error",
+    ]
+    assert (workspace / "a.txt").read_text() == "new\n"
+
+
+def test_without_git_the_package_merges(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    base, now, answer = (
+        "".join(f"{line}\n" for line in lines).encode()
+        for lines in (LINES, changed(n1="x"), changed(n20="y"))
+    )
+    monkeypatch.setitem(sys.modules, "merge3", None)
+    assert merge(base, now, answer, str(tmp_path)) is None
+    monkeypatch.delitem(sys.modules, "merge3")
+    pytest.importorskip("merge3")
+    merged = merge(base, now, answer, str(tmp_path))
+    assert merged
+    assert merged.content.decode().splitlines() == changed(n1="x", n20="y")
+    conflict = merge(base, now, base.replace(b"line 1\n", b"z\n"), str(tmp_path))
+    assert conflict
+    assert conflict.conflicts == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_generated_histories_give_what_git_merge_file_gives(workspace: Path, seed: int) -> None:
+    """Edits for version N on version N+1: git's result, or nothing is written."""
+    chance = random.Random(seed)
+    old, now = list(LINES), list(LINES)
+    for _ in range(chance.randrange(1, 6)):
+        at = chance.randrange(len(now))
+        now[at : at + chance.randrange(3)] = [f"changed {chance.random()}"] * chance.randrange(3)
+    at = chance.randrange(3, 26)
+    new = [*old[:at], f"edited {seed}", *old[at + 1 :]]
+    write(workspace, now)
+    before = (workspace / "a.txt").read_bytes()
+    report = run(workspace, search(old[at - 2 : at + 3], new[at - 2 : at + 3]), merge="seen")
+    after = (workspace / "a.txt").read_bytes()
+    code, merged = merge_file(workspace.parent, old, now, new)
+    fits = "\n".join(old[at - 2 : at + 3]) in "\n".join(now)
+    assert report.ok == (fits or code == 0)
+    assert after == (merged if report.ok else before)
+
+
+def merge_file(
+    folder: Path, base: Sequence[str], now: Sequence[str], new: Sequence[str]
+) -> tuple[int, bytes]:
+    """Return what git says of a merge."""
+    for name, lines in (("base", base), ("now", now), ("new", new)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    command = ["git", "merge-file", "-p", "now", "base", "new"]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
+    return done.returncode, done.stdout
+
+
+def test_hunks_of_a_diff_are_merged(workspace: Path) -> None:
+    diff = "--- a/a.txt\n+++ b/a.txt\n@@ -9,4 +9,4 @@\n line 9\n-line 10\n+LINE 10\n line 11\n line 12"
+    write(workspace, changed(n12="twelve"))
+    assert run(workspace, f"```diff\n{diff}\n```\n").ok
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n10="LINE 10", n12="twelve")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", ["src/clada/run.py", "src/clada/cli/flags.py", "docs/operations.md", "Makefile"]
+)
+def test_edits_for_a_real_version_on_later_ones_give_what_git_gives(workspace: Path, path: str) -> None:
+    """Edits for version N of a file of this repository, on N+1 to N+3: git's result, or no change."""
+    versions = real_versions(path)
+    if len(versions) < 4:
+        pytest.skip("this is not a clone with history")
+    chance, tried, merged = random.Random(path), 0, 0
+    for number, old in enumerate(versions[:40]):
+        remember(str(workspace), [("a.txt", "".join(f"{line}\n" for line in old).encode())])
+        for now in versions[number + 1 : number + 4]:
+            at = chance.randrange(2, max(3, len(old) - 3))
+            new = [*old[:at], f"{old[at]} edited", *old[at + 1 :]]
+            if "\n".join(old).count("\n".join(old[at - 2 : at + 3])) != 1:
+                continue
+            write(workspace, now)
+            before = (workspace / "a.txt").read_bytes()
+            edit = search(old[at - 2 : at + 3], new[at - 2 : at + 3])
+            report = run(workspace, edit, merge="seen", again=True)
+            code, expected = merge_file(workspace.parent, old, now, new)
+            tried += 1
+            after = (workspace / "a.txt").read_bytes()
+            if report.ok:
+                merged += "merged" in report.text()
+                assert "merged" not in report.text() or (code, after) == (0, expected)
+            else:
+                assert after == before
+        shutil.rmtree(workspace.parent / "state")
+    assert tried > 20
+    assert merged
+
+
+def real_versions(path: str) -> list[list[str]]:
+    """Return the versions of a file of this repository, oldest first."""
+    git = ["git", "-C", str(ROOT)]
+    log = subprocess.run([*git, "log", "--format=%H", "--", path], stdout=subprocess.PIPE, check=False)
+    commits = log.stdout.decode().split()[::-1]
+    shown = [
+        subprocess.run([*git, "show", f"{commit}:{path}"], stdout=subprocess.PIPE, check=False).stdout
+        for commit in commits[-50:]
+    ]
+    return [text.decode().splitlines() for text in shown if text and b"<---" not in text]
