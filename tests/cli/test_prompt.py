@@ -61,8 +61,7 @@ def test_a_document_that_is_a_prompt_is_not_carried_out(notation: str, shell: Sh
         done = shell("--no-git", document=document)
         assert (done.returncode, done.stdout) == (1, "")
         assert joined(done.stderr) == (
-            "clada: the document is a prompt of clada, not an answer: nothing was executed; "
-            "give it the answer\n"
+            "clada: the document is a prompt of clada, not an answer: nothing was executed; clada FILE\n"
         )
     assert list(shell.workspace.iterdir()) == []
 

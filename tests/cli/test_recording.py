@@ -185,7 +185,7 @@ def test_without_an_answer_nothing_is_executed(dirty: Shell, terminal: Terminals
         screen.type(key)
     code, shown = screen.end()
     assert (code, (dirty.workspace / "a.txt").exists()) == (1, False)
-    assert "nothing was executed\r\n  say --record=commits or --record=snapshots" in shown
+    assert "nothing was executed\r\n  clada config set record snapshots" in shown
     assert not (dirty.home / ".config").exists()
 
 

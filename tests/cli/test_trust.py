@@ -71,13 +71,13 @@ def test_trust_with_yes_shows_everything_and_makes_it_count(clone: Shell) -> Non
 def test_trust_without_a_terminal_says_how(clone: Shell) -> None:
     done = clone("trust")
     assert (done.returncode, done.stdout) == (1, "")
-    assert joined(done.stderr) == "clada: there is no terminal to ask on; clada trust --yes does not ask\n"
+    assert joined(done.stderr) == "clada: there is no terminal to ask on; clada trust --yes\n"
 
 
 def test_trust_where_there_is_nothing(shell: Shell) -> None:
     del shell.environment["CLADA_TRUST_WORKSPACE"]
     done = shell("trust")
-    assert (done.returncode, done.stderr) == (0, "clada: there is no .clada here that could count\n")
+    assert (done.returncode, done.stderr) == (0, "clada: this workspace has no .clada directory to trust\n")
 
 
 def test_ci_trusts_by_a_variable(clone: Shell) -> None:

@@ -519,7 +519,8 @@ def test_paste_carries_out_what_was_copied_and_copies_the_report(shell: Shell, d
     desktop.copy("The operation was carried out.\n")
     done = shell("paste", "--no-git")
     assert joined(done.stderr) == (
-        "clada: on the clipboard there is a report of clada, not an answer; copy the answer first\n"
+        "clada: on the clipboard there is a report of clada, not an answer; copy the answer, then:; "
+        "clada paste\n"
     )
 
 
@@ -530,6 +531,7 @@ def test_a_prompt_that_was_copied_is_not_carried_out(shell: Shell, desktop: Disp
         done = shell("paste", "--no-git")
         assert (done.returncode, done.stdout) == (1, "")
         assert joined(done.stderr) == (
-            "clada: on the clipboard there is a prompt of clada, not an answer; copy the answer first\n"
+            "clada: on the clipboard there is a prompt of clada, not an answer; copy the answer, then:; "
+            "clada paste\n"
         )
     assert list(shell.workspace.iterdir()) == []

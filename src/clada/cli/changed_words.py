@@ -24,7 +24,7 @@ def changed_words(lines: Sequence[Line]) -> dict[int, Spans]:
     compared = 0
     for removed, added in _runs(lines):
         if len(removed) != len(added):
-            continue  # which line became which is anybody's guess
+            continue  # it is unknown which line became which
         for old, new in zip(removed, added, strict=True):
             compared += 1
             if compared > MAX_PAIRS:

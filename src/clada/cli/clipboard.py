@@ -119,8 +119,9 @@ def _programs() -> tuple[Sequence[str], Sequence[str], str]:
         if (not variable or os.environ.get(variable)) and which(copying[0]) and which(pasting[0]):
             return copying, pasting, encoding
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    lacking = "no program for it is installed" if display else "there is no display"
-    raise CladaError("io_error", f"no clipboard: {lacking}", HINT)
+    if not display:
+        raise CladaError("io_error", "no clipboard: there is no display", "clada FILE\nclada report")
+    raise CladaError("io_error", "no clipboard: no program for it is installed", HINT)
 
 
 UNREACHABLE = ("display", "connect")  # words in the messages of programs that find no desktop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 
 from clada import config
 from clada.cli.help import shown_value
@@ -85,7 +86,7 @@ def _set(words: Sequence[str], console: Console) -> int:
         path = config.set_in_user_file(key, values)
     except OSError as error:
         message = f"{config.user_file()} cannot be written: {system_words(error)}"
-        raise CladaError("io_error", message, "check its permissions") from None
+        raise CladaError("io_error", message, f"chmod u+w {shlex.quote(config.user_file())}") from None
     console.write(f"{_with_tilde(path)}: {key} = {' '.join(values)}\n")
     name = f"{config.ENVIRONMENT}{key.upper()}"
     if os.environ.get(name):

@@ -45,8 +45,7 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | N
     """Show what a plan would do, and ask; return the plan to execute, None for nothing."""
     terminal = open_terminal()
     if terminal is None:
-        hint = "without one, use clada plan to look first"
-        raise CladaError("io_error", "--confirm needs a terminal to ask on", hint)
+        raise CladaError("io_error", "--confirm needs a terminal to ask on", "clada plan FILE")
     console.pause()
     try:
         wanted = Conversation(plan, options, terminal).wanted()

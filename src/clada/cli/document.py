@@ -62,10 +62,19 @@ def with_uncommitted(options: dict[str, Any], paths: Sequence[str]) -> dict[str,
 
 def _refuse_own(text: bytes) -> None:
     """Refuse a document that is clada's own prompt or report: its examples are not meant to be applied."""
-    from clada.cli.self_recognition import own_text  # late: it loads the prompts and the report for models
-
     if what := own_text(text):
-        raise CladaError("io_error", f"the document is {what}: nothing was executed", "give it the answer")
+        raise CladaError("io_error", f"the document is {what}: nothing was executed", "clada FILE")
+
+
+def own_text(text: bytes) -> str | None:
+    """Return what a text of clada's own is; None if it may be an answer."""
+    from clada.prompts import is_prompt  # late: they load the prompts and the report for models
+    from clada.report.llm import is_report
+
+    words = text.decode(errors="replace")
+    if is_report(words):
+        return "a report of clada, not an answer"
+    return "a prompt of clada, not an answer" if is_prompt(words) else None
 
 
 def carry_out(

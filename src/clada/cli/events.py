@@ -1,4 +1,4 @@
-"""`--events=jsonl`: every event of a run as one JSON object a line, for programs that start clada."""
+"""`--events=jsonl`: write each event of a run as a line of JSON, for programs that start clada."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEW_FILE = 0o666  # less the umask
 
 
 class EventLines(Console):
-    """Where the flag says that events go. A reader that has seen enough never stops the run."""
+    """Writes events to the file or handle that --events names. A closed pipe does not stop the run."""
 
     def __init__(self, flag: str) -> None:
         form, _colon, place = flag.partition(":")
@@ -35,21 +35,21 @@ class EventLines(Console):
         super().__init__(_opened(place), "the file of events")
 
     def presenter(self, *shown: Any) -> EventPresenter:
-        """Return what shows a run, and tells its events here."""
+        """Return a presenter that shows a run and writes its events."""
         return EventPresenter(self, *shown)
 
     @property
     def on_stderr(self) -> bool:
-        """Whether they go to standard error, beside other lines."""
+        """Whether events go to standard error, where other lines go too."""
         return self._out == STDERR
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Write one."""
+        """Write an event."""
         self.write(json.dumps(event) + "\n")
 
 
 class EventPresenter(Presenter):
-    """Tells events as lines, beside what is shown of a run. Notes on standard error are not told twice."""
+    """Shows a run and writes its events. If both go to standard error, notes are written only once."""
 
     def __init__(
         self, lines: EventLines, plan: Plan, options: dict[str, Any], console: Console, stop: Stop
@@ -59,7 +59,7 @@ class EventPresenter(Presenter):
         self._tell(lambda: run_started(plan, dry_run=options["dry_run"]))
 
     def handle(self, event: Event) -> None:
-        """Tell an event, and show it."""
+        """Write an event, and show it."""
         self._tell(lambda: event_to_dict(event))
         if not (isinstance(event, Note) and self._lines.on_stderr):
             super().handle(event)
@@ -69,7 +69,7 @@ class EventPresenter(Presenter):
             super()._tell_commits(line)
 
     def finish(self, report: Report) -> None:
-        """Show what is left, and tell how it ended."""
+        """Show the end of the run, and write it as the last event."""
         super().finish(report)
         self._tell(lambda: run_ended(report))
         self.console.lost = self.console.lost or self._lines.lost
@@ -82,7 +82,7 @@ class EventPresenter(Presenter):
 
 
 def _opened(place: str) -> int:
-    """Return the handle to write to; a number is that of one which we were given."""
+    """Open the file to write to; a number is an open handle that clada inherited."""
     if not place:
         return STDERR
     if not (place.isascii() and place.isdecimal()):
@@ -99,5 +99,5 @@ def _opened(place: str) -> int:
     if mode == os.O_RDONLY:
         raise UsageError(f"--events: handle {place} is not open for writing")
     if handle not in (STDOUT, STDERR):
-        os.set_inheritable(handle, False)  # no command tells events of its own
+        os.set_inheritable(handle, False)  # commands must not write events
     return handle

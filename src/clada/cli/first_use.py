@@ -66,7 +66,7 @@ def _ask(console: Console) -> str | None:
     finally:
         os.close(terminal)
     if record is None:
-        raise CladaError("invalid_operation", NO_ANSWER, "say --record=commits or --record=snapshots")
+        raise CladaError("invalid_operation", NO_ANSWER, "clada config set record snapshots")
     try:
         path = config.set_in_user_file("record", [record])
         console.complain(f'clada: remembered in {path}: record = "{record}"')

@@ -39,7 +39,7 @@ def edit(data: bytes, terminal: int, name: str = "answer.md") -> bytes:
             file.write(data)
         code = _run([*words, path], terminal)
         if code is None:
-            hint = "set EDITOR to one that is installed"
+            hint = "export EDITOR=nano"
             raise CladaError("io_error", f"the editor {' '.join(words)} cannot be started", hint)
         if code:
             raise CladaError("io_error", f"the editor ended with exit code {code}: nothing was changed")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from clada.cli.clipboard import paste
-from clada.cli.document import carry_out, settings_of, with_uncommitted
-from clada.cli.self_recognition import own_text
+from clada.cli.document import carry_out, own_text, settings_of, with_uncommitted
 from clada.errors import CladaError
 from clada.run import plan_for
 
@@ -20,6 +19,8 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     """Execute the document on the clipboard; return the exit code."""
     text = paste()
     if what := own_text(text) if text else "nothing":
-        raise CladaError("io_error", f"on the clipboard there is {what}", "copy the answer first")
+        raise CladaError(
+            "io_error", f"on the clipboard there is {what}; copy the answer, then:", "clada paste"
+        )
     options = with_uncommitted(options, ())
     return carry_out(plan_for(text, settings_of(options)), options, console)[0]

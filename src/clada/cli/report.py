@@ -37,9 +37,7 @@ def _of_run(options: dict[str, Any], arguments: Sequence[str]) -> str:
     if number is None:
         number = next((each.number for each in history(options["workspace"]) if not each.undoes), None)
     if number is None:
-        raise CladaError(
-            "git_operation_failed", "no run is recorded for this workspace", "clada FILE applies an answer"
-        )
+        raise CladaError("git_operation_failed", "no run is recorded for this workspace", "clada FILE")
     text = run_details(number, options["workspace"]).for_llm
     if not text:
         raise CladaError(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DELAY = 0.5  # seconds before progress is shown
 INTERVAL = 0.1  # seconds between two updates
 ERASE = "\r\x1b[2K"
-LONGEST = 10_000  # characters of what is running that anybody's line has room for
+LONGEST = 10_000  # characters of a command beyond which no terminal is wide enough
 # Styles by kind of line: of status lines only the start is coloured, up to the first colon; others whole.
 START_STYLES = {
     "success": "bold green",

@@ -1,4 +1,4 @@
-"""`clada trust`: whether a workspace's own `.clada` counts. It is shown whole, and the person decides."""
+"""`clada trust`: review and trust the workspace's own `.clada` directory."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LONG = 20  # lines, after which the beginning may have scrolled away
 
 
 def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
-    """Show what the workspace brings along, and trust it if the person says so."""
+    """Show the files of the workspace's `.clada`, and trust them if the user agrees."""
     workspace = options["workspace"]
     files = clada_files(workspace)
     if not files:
-        console.complain("clada: there is no .clada here that could count")
+        console.complain("clada: this workspace has no .clada directory to trust")
         return 0
     new = [file for file in files if not file.trusted]
     if not new:
@@ -49,9 +49,9 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
 
 
 def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) -> bool:
-    """Return whether the workspace's `.clada` counts; if that is not decided yet, ask on the terminal.
+    """Return whether the workspace's `.clada` is trusted; if that is not decided yet, ask on the terminal.
 
-    Without a terminal it does not count, and `tell` says so.
+    Without a terminal it is ignored; with `tell`, a line says so.
     """
     new = [file for file in clada_files(workspace) if not file.trusted]
     if not new:
@@ -71,13 +71,13 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
 def _ask_or_raise(workspace: str, new: Sequence[CladaFile]) -> None:
     answer = _ask(workspace, new)
     if answer is None:
-        raise CladaError("io_error", "there is no terminal to ask on", "clada trust --yes does not ask")
+        raise CladaError("io_error", "there is no terminal to ask on", "clada trust --yes")
     if answer != "yes":
-        raise CladaError("command_not_allowed", "not trusted, so it does not count")
+        raise CladaError("command_not_allowed", "not trusted, so it is ignored", "clada trust")
 
 
 def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:
-    """Ask on the terminal, and remember the answer; None where there is none to ask on."""
+    """Ask on the terminal, and remember the answer; None without a terminal."""
     terminal = open_terminal()
     if terminal is None:
         return None
@@ -85,11 +85,14 @@ def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = Non
         console.pause()
     readable = [file for file in new if not file.problem]
     try:
-        lines = ["", "clada: this workspace brings along what you have not seen on this machine:"]
+        lines = [
+            "",
+            "clada: this workspace has settings or approvals that you have not seen on this machine:",
+        ]
         lines += _shown(new)
         if len(lines) > LONG:
             lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
-        write(terminal, "\n".join([*lines, f"Shall {_names(readable)} count?\n"]))
+        write(terminal, "\n".join([*lines, f"Trust {_names(readable)}?\n"]))
         said = answer(terminal, None, QUESTION, ANSWERS)
     except TERMINAL_IS_GONE:
         return "no"
@@ -112,18 +115,18 @@ def _decline(workspace: str, files: Sequence[CladaFile]) -> None:
         for file in files:
             decline(workspace, file.name, file.data)
     except CladaError:
-        return  # it cannot be remembered: then it is asked again
+        return  # then it is asked again the next time
 
 
 def _names(files: Sequence[CladaFile]) -> str:
     return " and ".join(file.path for file in files)
 
 
-# What a person sees. Nothing in it reaches the terminal as anything but text.
+# What the user sees: text only, because control characters are made visible.
 
 
 def _shown(files: Sequence[CladaFile]) -> list[str]:
-    """Return the lines of all files, each behind a bar, and what the approvals among them would allow."""
+    """Return the lines of all files, each behind a bar, and below approvals what they allow."""
     lines: list[str] = []
     for file in files:
         lines += ["", f"{file.path}{f' {file.problem}' if file.problem else ':'}"]
@@ -137,14 +140,14 @@ def _shown(files: Sequence[CladaFile]) -> list[str]:
 
 
 def _indented(line: str) -> str:
-    """Return a line with nothing hidden in it; an indentation that leaves it in sight stays as it is."""
+    """Return a line with nothing hidden in it; a short indentation stays as it is."""
     rest = line.lstrip(" ")
     blanks = len(line) - len(rest)
     return f"{line[:blanks]}{visible(rest)}" if blanks <= INDENTATION else visible(line)
 
 
 def _meaning(data: bytes) -> list[str]:
-    """Return in words what a file of approvals says: JSON can hide a text in escapes."""
+    """Return in words what a file of approvals allows, because escapes in JSON can hide it."""
     try:
         said = described(data)
     except CladaError as trouble:

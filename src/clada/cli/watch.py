@@ -8,9 +8,8 @@ from shlex import join
 
 from clada.cli import watched_files
 from clada.cli.clipboard import ClipboardWatch, check, copy
-from clada.cli.document import carry_out, settings_of, with_uncommitted
+from clada.cli.document import carry_out, own_text, settings_of, with_uncommitted
 from clada.cli.questions import open_terminal
-from clada.cli.self_recognition import own_text
 from clada.cli.watched_files import WatchedFiles
 from clada.errors import CladaError, UsageError
 from clada.exit_codes import SIGNALLED
