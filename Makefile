@@ -60,6 +60,9 @@ $(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
 $(VENV)/.docs: requirements/docs.txt $(VENV)/.run
 	@sh tools/setup "$(PYTHON)" "$(VENV)" docs
 
+$(VENV)/.hosts: requirements/hosts.txt $(VENV)/.dev
+	@sh tools/setup "$(PYTHON)" "$(VENV)" hosts
+
 $(VENV)/.browser: requirements/browser.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" browser
 

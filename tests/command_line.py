@@ -32,6 +32,7 @@ CLADA = (sys.executable, "-P", "-m", "clada")  # -P: as the installed script, wi
 READ_ONCE = ("PYTHON", "LANG", "LC_", "PATH")
 FRONT_ENDS = (
     "clada.mcp",
+    "clada.llm_plugin",
     "clada.batch",
     "clada.review",
     "clada.cli.choose",

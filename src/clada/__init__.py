@@ -11,6 +11,7 @@ __version__ = VERSION
 if TYPE_CHECKING:
     from clada import aio as aio
     from clada import batch as batch
+    from clada.browse import Contents, Found, Match, read, search
     from clada.config import load_options
     from clada.errors import CladaError, Error, Nearest, Problem, UsageError
     from clada.model import (
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
 
 # Where each public name is.
 _HOMES = {
+    "browse": "Contents Found Match read search",
     "config": "load_options",
     "errors": "CladaError Error Nearest Problem UsageError",
     "model": "Block BlockReport BlockSkipped Change Done Event Failed Invalid NotApplied Note "
@@ -118,6 +120,7 @@ __all__ = [
     "Change",
     "Changes",
     "CladaError",
+    "Contents",
     "Done",
     "Edit",
     "Error",
@@ -125,8 +128,10 @@ __all__ = [
     "Event",
     "Failed",
     "Format",
+    "Found",
     "Hunk",
     "Invalid",
+    "Match",
     "MatchMode",
     "MergeMode",
     "Modes",
@@ -177,9 +182,11 @@ __all__ = [
     "pack",
     "parse",
     "plan_for",
+    "read",
     "resume",
     "run_details",
     "schema",
+    "search",
     "undo",
     "undo_text",
     "visible",

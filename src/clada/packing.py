@@ -88,9 +88,9 @@ def pack(  # noqa: PLR0913 (each is an option of the command line)
     """
     root = os.path.abspath(os.fspath(workspace))
     how = instructions(format, root)
-    candidates = _candidates(root, tracked=tracked, changed=changed, since=since)
-    named, found = _chosen(root, paths, candidates)
-    files, left_out = _read(root, found, named, reveal)
+    candidates = list_files(root, tracked=tracked, changed=changed, since=since)
+    named, found = choose_files(root, paths, candidates)
+    files, left_out = read_files(root, found, named, reveal)
     count = _token_counter()
     secrets = WorkspaceSecrets(root, reveal)
     secrets.refresh()
@@ -112,7 +112,9 @@ def pack(  # noqa: PLR0913 (each is an option of the command line)
 # Which files.
 
 
-def _candidates(root: str, *, tracked: bool, changed: bool, since: str | None) -> list[str]:
+def list_files(
+    root: str, *, tracked: bool = False, changed: bool = False, since: str | None = None
+) -> list[str]:
     """Return the paths of the files to choose from, relative to the workspace."""
     try:
         found = repository.find(root)
@@ -167,7 +169,7 @@ def _without_git(root: str) -> list[str]:
     return sorted(found)
 
 
-def _chosen(root: str, paths: Sequence[str], candidates: list[str]) -> tuple[set[str], list[str]]:
+def choose_files(root: str, paths: Sequence[str], candidates: list[str]) -> tuple[set[str], list[str]]:
     """Return the files that the user names one by one, and all that are chosen, in the order given."""
     if not paths:
         return set(), candidates
@@ -198,7 +200,7 @@ def _matches(candidate: str, relative: str, pattern: str) -> bool:
 # What is shown of them.
 
 
-def _read(
+def read_files(
     root: str, paths: Iterable[str], named: set[str], reveal: Sequence[str]
 ) -> tuple[list[PackedFile], list[tuple[str, str]]]:
     """Return the contents of files, and the files that are left out with the reason."""
@@ -207,7 +209,7 @@ def _read(
     with Workspace(root) as workspace:
         for path in paths:
             try:
-                reason, content = _load(workspace, path, path in named, reveal)
+                reason, content = load_text(workspace, path, path in named, reveal)
             except CladaError as error:
                 reason, content = error.error.message, b""
             if reason:
@@ -217,7 +219,7 @@ def _read(
     return files, left_out
 
 
-def _load(workspace: Workspace, path: str, is_named: bool, reveal: Sequence[str]) -> tuple[str, bytes]:
+def load_text(workspace: Workspace, path: str, is_named: bool, reveal: Sequence[str]) -> tuple[str, bytes]:
     """Return why a file is left out, or its content."""
     if looks_secret(path) and not is_revealed(path, reveal):
         return "looks like a secret", b""

@@ -100,7 +100,7 @@ def test_files_that_run_by_themselves_are_asked_about(place: Place) -> None:
 def test_where_nobody_can_be_asked_the_remedy_is_told(place: Place, era: str) -> None:
     result = place.agent(era=era).call("apply", document=run(COMMAND))
     assert result.is_error
-    assert f"clada approvals add '{COMMAND}'; then clada resume goes on from here" in text(result)
+    assert f"clada approvals add '{COMMAND}'; then resume goes on from here" in text(result)
 
 
 @pytest.mark.sample(1)
@@ -113,7 +113,7 @@ def test_a_cancelled_call_ends_the_run_in_order(place: Place, era: str) -> None:
     calling.cancel()
     assert agent.call("undo").structured_content["removed"] == ["begun.txt"]  # which waits for its turn
     _undo, run = agent.call("history").structured_content["runs"]
-    assert run["what"].startswith("1 write, 1 run: begun.txt, ")
+    assert run["what"].startswith("1 write, 0 of 1 run: begun.txt, ")
     assert run["ended"] == "interrupted"
 
 

@@ -3,6 +3,8 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +19,16 @@ if TYPE_CHECKING:
     Shared = tuple[Place, Agent]
 
 ROOT = Path(__file__).parents[2]
-NAMES = "apply plan undo resume history instructions".split()
+NAMES = "apply plan read search undo resume history".split()
+MORE = ["write_file", "edit_file"]
 
 
 def test_the_tools_have_schemas_and_honest_hints(shared: Shared) -> None:
     listed = {tool.name: tool for tool in shared[1].do("list_tools").tools}
     assert list(listed) == NAMES
     for tool in listed.values():
+        for argument in tool.input_schema["properties"].values():
+            assert re.search(r"\w.*Example: .", argument["description"])
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["additionalProperties"] is False
         if tool.output_schema:
@@ -37,27 +42,131 @@ def test_the_tools_have_schemas_and_honest_hints(shared: Shared) -> None:
     assert hints == {
         "apply": changes,
         "plan": looks,
+        "read": looks,
+        "search": looks,
         "undo": (False, True, False, False),
         "resume": changes,
         "history": looks,
-        "instructions": looks,
     }
 
 
-def test_apply_gives_the_report_as_text_and_as_data(shared: Shared) -> None:
+def test_the_description_of_apply_has_a_document_that_works(shared: Shared) -> None:
+    place, agent = shared
+    (described,) = (tool.description for tool in agent.do("list_tools").tools if tool.name == "apply")
+    document = described[described.index("<---WRITE") : described.rindex("<---END--->\n\n- A marker") + 11]
+    place.write("src/app.py", 'def f(name):\n    return "Hello " + name\n')
+    place.write("src/old.py", "")
+    result = agent.call("apply", document=document)
+    assert not result.is_error, text(result)
+    assert (place.workspace / "src/app.py").read_text() == 'def f(name):\n    return f"Hello {name}"\n'
+    assert (place.workspace / "src/new.py").exists()
+
+
+def test_apply_gives_the_report_for_a_model_and_a_summary(shared: Shared) -> None:
     place, agent = shared
     result = agent.call("apply", document=write("apply/a.txt", "hello") + run("cat apply/a.txt"))
     assert not result.is_error
-    lines = text(result).splitlines()
-    assert lines[:3] == [
-        "[task-1] SUCCESS: WRITE - apply/a.txt (created, 6 bytes)",
-        "[task-2:exec] hello",
+    number = result.structured_content["run"]
+    assert text(result).splitlines() == [
+        "All 2 operations were carried out.",
+        "",
         "[task-2] SUCCESS: RUN - cat apply/a.txt (exit 0)",
+        "  output:",
+        "    hello",
+        "",
+        f"Recorded as run {number}; undo reverts it.",
     ]
-    assert lines[-1].startswith("Recorded as run ")
-    Draft202012Validator(clada.schema("report")).validate(result.structured_content)
-    assert result.structured_content["blocks"][1]["tasks"][0]["output"] == ["hello"]
+    assert result.structured_content == {"ok": True, "run": number, "done": 2}
     assert (place.workspace / "apply/a.txt").read_text() == "hello\n"
+
+
+DOCUMENTS = {
+    "one": write("ratio.txt"),
+    "many": "".join(write(f"ratio/{number}.txt") for number in range(30)),
+    "failures": '<---SEARCH file="x"--->\nx\n<---REPLACE--->\ny\n<---END--->\n' * 20,
+    "skipped": "<---TASKS--->\n" + write("../x") + write("y") * 20 + "<---END--->\n",
+    "invalid": "<---WRITE--->\nx\n<---END--->\n" * 10,
+    "not applied": write("a.txt", "x") + '<remove path="b"/>\n',
+    "fatal": "<---WRIT--->\n",
+    "nothing": "Just prose.\n",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_structured_content_is_short_and_without_nulls(shared: Shared, name: str) -> None:
+    _place, agent = shared
+    for tool in ("apply", "plan"):
+        result = agent.call(tool, document=DOCUMENTS[name], **({"again": True} if tool == "apply" else {}))
+        content = json.dumps(result.structured_content)
+        assert "null" not in content
+        assert len(content) <= 1.5 * len(text(result)), (content, text(result))
+        assert not re.search(r"--[a-z]|clada (undo|resume|history)", text(result))
+
+
+def test_nothing_recognised_is_an_error_with_an_example_of_five_lines(shared: Shared) -> None:
+    place, agent = shared
+    result = agent.call("apply", document="Let me fix that for you.\n")
+    assert result.is_error
+    assert text(result).startswith("No operations were found.\n\nNext: write each operation like this")
+    example = [line.removeprefix("    ") for line in text(result).splitlines() if line.startswith("    ")]
+    assert len(example) == 5
+    place.write("path/to/file", "lines exactly as they are in the file\n")
+    assert not agent.call("apply", document="\n".join(example)).is_error
+
+
+def test_files_are_read_with_ranges_and_globs_and_never_outside(shared: Shared) -> None:
+    place, agent = shared
+    place.write("read/a.txt", "one\ntwo\nthree\n")
+    place.write("read/b.txt", "no end")
+    place.write("read/.env", "KEY=sk-123456789\n")
+    place.write("read/.gitignore", ".env\n")
+    (place.workspace / "read/link").symlink_to("/etc/passwd")
+    result = agent.call("read", paths=["read/a.txt:2-3", "read/b*"])
+    assert text(result) == (
+        "==> read/a.txt (lines 2-3 of 3) <==\ntwo\nthree\n"
+        "==> read/b.txt <==\nno end\n[no line break at the end of the file]\n"
+    )
+    for path in ("../outside", "/etc/passwd", "read/link", "read/.env", "missing.txt", ""):
+        refused = agent.call("read", paths=[path])
+        assert refused.is_error, path
+        assert "root:" not in text(refused)
+        assert "sk-1" not in text(refused)
+
+
+def test_lines_are_found_by_text_and_by_regular_expression(shared: Shared) -> None:
+    place, agent = shared
+    place.write("found/a.py", "def greet():\n    pass\n")
+    place.write("found/b.md", "Greet them.\n")
+    place.write(".gitignore", "ignored.py\n")
+    place.write("found/ignored.py", "def greet():\n")
+    assert text(agent.call("search", pattern="greet(", paths=["found"])) == "found/a.py:1: def greet():\n"
+    both = agent.call("search", pattern="^(def )?greet", paths=["found"], regex=True, ignore_case=True)
+    assert text(both) == "found/a.py:1: def greet():\nfound/b.md:1: Greet them.\n"
+    assert text(agent.call("search", pattern="not there at all")) == "No line matches.\n"
+    wrong = agent.call("search", pattern="(", regex=True)
+    assert (wrong.is_error, text(wrong)[:32]) == (True, "the regular expression is wrong:")
+
+
+def test_files_are_written_and_edited_by_arguments_on_request(place: Place) -> None:
+    agent = place.agent("--tools=all")
+    assert [tool.name for tool in agent.do("list_tools").tools] == [*NAMES, *MORE]
+    assert not agent.call("write_file", path="a.txt", content="one\ntwo\ntwo\n").is_error
+    edits = [{"search": "one", "replace": "1"}, {"search": "two", "replace": "2", "count": "all"}]
+    assert not agent.call("edit_file", path="a.txt", edits=edits).is_error
+    assert (place.workspace / "a.txt").read_text() == "1\n2\n2\n"
+    failed = agent.call("edit_file", path="a.txt", edits=[{"search": "1", "replace": "x"}, edits[1]])
+    assert failed.structured_content["failures"][0]["error"] == "match_count_mismatch"
+    assert (place.workspace / "a.txt").read_text() == "1\n2\n2\n"
+    agent.call("undo")
+    assert (place.workspace / "a.txt").read_text() == "one\ntwo\ntwo\n"
+
+
+def test_the_projects_own_instructions_are_a_resource(place: Place) -> None:
+    place.write("AGENTS.md", "# Rules\n\nUse tabs.\n")
+    agent = place.agent()
+    assert "Read the resource clada://agents first." in agent.client.instructions
+    assert str(agent.do("list_resources").resources[0].uri) == "clada://agents"
+    assert agent.do("read_resource", "clada://agents").contents[0].text == "# Rules\n\nUse tabs.\n"
 
 
 def test_progress_comes_for_each_operation_and_output_as_messages(shared: Shared) -> None:
@@ -69,18 +178,11 @@ def test_progress_comes_for_each_operation_and_output_as_messages(shared: Shared
     assert "\n".join(agent.told).splitlines() == ["[task-2:exec] one", "[task-2:exec] two"]
 
 
-@pytest.mark.parametrize(
-    ("document", "says"),
-    [
-        ("Just prose.\n", "No operations were found."),
-        (write("a.txt", "x") + '<remove path="b"/>\n', "not applied: CML operation at line 4"),
-    ],
-)
-def test_what_was_not_done_is_an_error(shared: Shared, document: str, says: str) -> None:
+def test_what_was_not_done_is_an_error(shared: Shared) -> None:
     _place, agent = shared
-    result = agent.call("apply", document=document)
-    assert (result.is_error, result.structured_content["ok"]) == (True, False)
-    assert says in text(result)
+    result = agent.call("apply", document=write("a.txt", "x") + '<remove path="b"/>\n')
+    assert (result.is_error, result.structured_content["not_applied"]) == (True, 1)
+    assert "not applied: CML operation at line 4" in text(result)
 
 
 def test_a_failure_is_an_error_with_the_report(shared: Shared) -> None:
@@ -90,8 +192,9 @@ def test_a_failure_is_an_error_with_the_report(shared: Shared) -> None:
     assert result.is_error
     assert "[task-1] ERROR: SEARCH - nowhere.txt: file_not_found" in text(result)
     assert "  send next: the path of a file that exists" in text(result)
-    assert "Recorded as run " in text(result)
-    assert result.structured_content["failed"] == 1
+    assert result.structured_content["failures"] == [
+        {"task": "1", "target": "nowhere.txt", "error": "file_not_found"}
+    ]
 
 
 @pytest.mark.parametrize("tool", ["apply", "plan"])
@@ -116,17 +219,13 @@ def test_every_notation_is_taken_and_prose_is_nothing_to_do(shared: Shared) -> N
     assert prose.startswith("No operations were found.\n\nNext: write each operation like this")
 
 
-def test_plan_and_dry_run_touch_nothing(shared: Shared) -> None:
+def test_a_plan_touches_nothing(shared: Shared) -> None:
     place, agent = shared
     before = place.git("log", "--oneline")
-    for result in (
-        agent.call("plan", document=write("planned.txt")),
-        agent.call("apply", document=write("planned.txt"), dry_run=True),
-    ):
-        assert "+hi" in text(result).splitlines()
-        assert text(result).startswith("[task-1] PLAN: WRITE - planned.txt (would create, ")
-        assert result.structured_content["dry_run"] is True
-        assert result.structured_content["blocks"][0]["tasks"][0]["status"] == "planned"
+    result = agent.call("plan", document=write("planned.txt"))
+    assert text(result).startswith("The operation would be carried out.\n\n--- /dev/null\n")
+    assert "+hi" in text(result).splitlines()
+    assert result.structured_content == {"ok": True, "planned": 1}
     assert not (place.workspace / "planned.txt").exists()
     assert place.git("log", "--oneline") == before
 
@@ -142,19 +241,20 @@ def test_history_undo_and_redo(shared: Shared) -> None:
     place, agent = shared
     agent.call("apply", document=write("undone.txt"))
     (last,) = agent.call("history", limit=1).structured_content["runs"]
-    assert (last["what"], last["ended"], last["undoes"]) == ("1 write: undone.txt", "ok", None)
+    assert (last["what"], last["ended"]) == ("1 write: undone.txt", "ok")
+    assert "undoes" not in last
     assert "would undo" in text(agent.call("undo", dry_run=True))
     assert (place.workspace / "undone.txt").exists()
-    undone = agent.call("undo", run=last["number"])
+    undone = agent.call("undo", run=last["run"])
     assert undone.structured_content["removed"] == ["undone.txt"]
-    assert f"undone: run {last['number']} (1 write: undone.txt)" in text(undone)
+    assert f"undone: run {last['run']} (1 write: undone.txt)" in text(undone)
     assert not (place.workspace / "undone.txt").exists()
     agent.call("undo")
     assert (place.workspace / "undone.txt").exists()
     missing = agent.call("undo", run=9999)
     assert (missing.is_error, text(missing)) == (
         True,
-        "there is no run 9999 for this workspace; clada history lists the runs",
+        "there is no run 9999 for this workspace; history lists the runs",
     )
 
 
@@ -167,7 +267,7 @@ def test_resume_does_what_was_refused(shared: Shared) -> None:
     place("approvals", "add", "touch-me after.txt")
     again = agent.call("resume")
     assert text(again).startswith("Of 2 operations: 1 done before, 1 failed.\n")
-    assert again.structured_content["blocks"][1]["tasks"][0]["error"]["type"] == "exec_failed"  # not on PATH
+    assert again.structured_content["failures"][0]["error"] == "exec_failed"  # not on PATH
 
 
 def test_the_same_document_again_is_refused_in_the_words_of_the_tools(shared: Shared) -> None:
@@ -176,12 +276,11 @@ def test_the_same_document_again_is_refused_in_the_words_of_the_tools(shared: Sh
     agent.call("apply", document=document)
     agent.call("resume")
     refused = agent.call("apply", document=document)
-    number = agent.call("history", limit=2).structured_content["runs"][1]["number"]
+    number = agent.call("history", limit=2).structured_content["runs"][1]["run"]
     told = (
         f"parts of this were done in run {number}: resume does the rest, apply with again=true runs all of it"
     )
     assert f"INPUT - {told}\n" in text(refused)
-    assert refused.structured_content["fatal"]["message"] == told
     assert (place.workspace / "again.txt").read_text() == "x\n"
     agent.call("apply", document=document, again=True)
     assert (place.workspace / "again.txt").read_text() == "x\nx\n"
@@ -195,16 +294,14 @@ def test_what_was_all_or_nothing_is_resumed_so(shared: Shared) -> None:
     agent.call("apply", document=document, atomic=True)
     assert agent.call("resume").structured_content["rolled_back"] == 1
     assert not (place.workspace / "whole.txt").exists()
-    assert agent.call("resume", atomic=False).structured_content["succeeded"] == 1
+    assert agent.call("resume", atomic=False).structured_content["done"] == 1
 
 
-def test_instructions_are_a_tool_and_prompts(shared: Shared) -> None:
+def test_instructions_are_prompts(shared: Shared) -> None:
     place, agent = shared
     for name in clada.PROMPTS:
-        expected = place("prompt", name).stdout
-        assert text(agent.call("instructions", notation=name)) == expected
         (message,) = agent.do("get_prompt", name).messages
-        assert (message.role, message.content.text) == ("user", expected)
+        assert (message.role, message.content.text) == ("user", place("prompt", name).stdout)
     assert [prompt.name for prompt in agent.do("list_prompts").prompts] == list(clada.PROMPTS)
 
 
@@ -218,34 +315,19 @@ def test_the_documentation_and_the_last_report_are_resources(shared: Shared) -> 
     agent.call("apply", document=write("reported.txt"))
     (report,) = agent.do("read_resource", "clada://report").contents
     assert report.text == "[task-1] SUCCESS: WRITE - reported.txt (created, 3 bytes)\n"
-    number = agent.call("history", limit=1).structured_content["runs"][0]["number"]
+    number = agent.call("history", limit=1).structured_content["runs"][0]["run"]
     (recorded,) = agent.do("read_resource", f"clada://report/{number}").contents
     assert recorded.text == report.text
 
 
 MISTAKES: dict[str, tuple[str, dict[str, object], str]] = {
-    "no document": ("apply", {}, "apply: the argument document is missing; nothing was done"),
-    "another type": (
-        "apply",
-        {"document": 1},
-        "apply: the argument document must be of type string; nothing was done",
-    ),
-    "a number for a switch": (
-        "apply",
-        {"document": "", "atomic": 1},
-        "apply: the argument atomic must be of type boolean; nothing was done",
-    ),
-    "a switch for a number": (
-        "undo",
-        {"run": True},
-        "undo: the argument run must be of type integer; nothing was done",
-    ),
-    "no run": ("undo", {"run": 0}, "undo: the argument run must be 1 or more; nothing was done"),
-    "no notation": (
-        "instructions",
-        {"notation": "yaml"},
-        f"instructions: the argument notation must be one of {', '.join(clada.PROMPTS)}; nothing was done",
-    ),
+    "no document": ("apply", {}, "'document' is a required property; apply takes document, atomic, again"),
+    "another type": ("apply", {"document": 1}, "document: 1 is not of type 'string'; apply takes"),
+    "a number for a switch": ("apply", {"document": "", "atomic": 1}, "atomic: 1 is not of type 'boolean';"),
+    "a switch for a number": ("undo", {"run": True}, "run: True is not of type 'integer'; undo takes run"),
+    "no run": ("undo", {"run": 0}, "run: 0 is less than the minimum of 1; undo takes run, dry_run"),
+    "no paths": ("read", {"paths": []}, "paths: [] should be non-empty; read takes paths"),
+    "unknown": ("plan", {"document": "", "x": 1}, "Additional properties are not allowed ('x' was unexp"),
 }
 
 
@@ -253,12 +335,14 @@ MISTAKES: dict[str, tuple[str, dict[str, object], str]] = {
 def test_a_wrong_argument_is_named(shared: Shared, mistake: str) -> None:
     name, arguments, expected = MISTAKES[mistake]
     result = shared[1].call(name, **arguments)
-    assert (result.is_error, text(result)) == (True, expected)
+    assert result.is_error
+    assert text(result).startswith(expected)
+    assert text(result).endswith("; nothing was done")
 
 
 def test_what_is_not_there_is_named(shared: Shared) -> None:
     _place, agent = shared
-    with pytest.raises(MCPError, match="not found: tool rm; there are apply, plan, undo"):
+    with pytest.raises(MCPError, match="not found: tool rm; there are apply, plan, read"):
         agent.call("rm")
     with pytest.raises(MCPError, match="not found: prompt yaml; there are csl, cml"):
         agent.do("get_prompt", "yaml")
@@ -270,7 +354,7 @@ def test_the_server_says_what_it_is(shared: Shared) -> None:
     client = shared[1].client
     assert client.protocol_version == ("2025-11-25" if client.mode == "legacy" else "2026-07-28")
     assert client.instructions
-    assert "Call `instructions` once" in client.instructions
+    assert "`apply` carries out a document" in client.instructions
     assert client.server_info is not None
     assert (client.server_info.name, client.server_info.version) == ("clada", clada.__version__)
 
@@ -284,9 +368,6 @@ def test_what_is_wrong_with_the_workspace_is_told_everywhere(place: Place) -> No
         agent.do("read_resource", "clada://report/7")
     with pytest.raises(MCPError, match=r"allowed-commands\.json"):
         agent.do("get_prompt", "csl")
-    result = agent.call("instructions")
-    assert result.is_error
-    assert "allowed-commands.json" in text(result)
     assert agent.call("apply", document=write("a.txt")).is_error is False
 
 

@@ -79,6 +79,9 @@ PACK_FLAGS = (
     Setting("numbers", "switch", False, "number the lines of the files", OUTPUT),
 )
 PACK_COPY = FLAGS["copy"].replace(meaning="copy the text to the clipboard")
+TOOLS = Setting(
+    "tools", "choice", "usual", "all: also write_file and edit_file", RUNNING, choices=("usual", "all")
+)
 HTTP = Setting("http", "number", None, "serve HTTP on this port of loopback; 0: any", RUNNING, "PORT")
 # Letters that stand for the value of another flag, or for one flag here and another one there.
 QUIET = Setting("quiet", "switch", False, "print failures only", OUTPUT, short="q")
@@ -102,6 +105,7 @@ _OF_COMMANDS = (
     LONG,
     HTTP,
     *PACK_FLAGS,
+    TOOLS,
     *BATCH_FLAGS,
 )
 KNOWN = {**FLAGS, **{flag.name: flag for flag in _OF_COMMANDS}}
@@ -399,7 +403,7 @@ COMMANDS: dict[str, Command] = {
     "mcp": Command(
         "",
         "serve the Model Context Protocol; needs clada[mcp]",
-        ("http", *(name for name in _ALL if name not in _OF_ONE_DOCUMENT)),
+        ("http", "tools", *(name for name in _ALL if name not in _OF_ONE_DOCUMENT)),
         SERVE,
         examples=(
             ("clada mcp --workspace ~/project", "on standard input and output, as hosts start it"),

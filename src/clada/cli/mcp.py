@@ -31,4 +31,5 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     if options.get("http") is None and os.isatty(0):
         console.complain("clada: this is for a host to start, see docs/mcp.md; Ctrl-C ends it")
     settings = Settings(**{name: options[name] for name in Settings.__match_args__})
-    return serve(settings, options.get("http"), token, lambda text: console.complain(f"clada: {text}"))
+    say = lambda text: console.complain(f"clada: {text}")  # noqa: E731
+    return serve(settings, options.get("http"), token, say, all_tools=options.get("tools") == "all")

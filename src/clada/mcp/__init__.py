@@ -19,7 +19,9 @@ LARGEST_MESSAGE = 320 << 20  # bytes: a document of 50 MB, each byte of it escap
 MISSING = "clada mcp needs version 2 of the Model Context Protocol's SDK"
 
 
-def serve(settings: Settings, port: int | None, token: str | None, say: Callable[[str], None]) -> int:
+def serve(
+    settings: Settings, port: int | None, token: str | None, say: Callable[[str], None], *, all_tools: bool
+) -> int:
     """Serve one workspace until the client leaves or a signal comes; return the exit code.
 
     On standard input and output, or with a port, on loopback, for clients that have the token.
@@ -28,7 +30,7 @@ def serve(settings: Settings, port: int | None, token: str | None, say: Callable
         from clada.mcp.server import make_server
     except ImportError as error:  # it is not there, or another version of it
         raise UsageError(f"{MISSING} ({error})", "pip install 'clada[mcp]'") from None
-    server = make_server(settings)
+    server = make_server(settings, all_tools=all_tools)
     if port is None:
         from clada.mcp.stdio import serve_stdio
 

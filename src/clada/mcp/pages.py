@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from clada.mcp.run import SharedWorkspace
 
 DOCS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "docs")
-PAGE, REPORT = "clada://docs/", "clada://report"
+PAGE, REPORT, AGENTS = "clada://docs/", "clada://report", "clada://agents"
+LARGEST_AGENTS = 1 << 20  # bytes of AGENTS.md
 LONGEST_NUMBER = 9  # digits
 PLAIN, MARKDOWN = "text/plain", "text/markdown"
 
@@ -28,7 +29,7 @@ def _pages() -> dict[str, str]:
     return {f"{PAGE}{name.removesuffix('.md')}": os.path.join(DOCS, name) for name in names}
 
 
-def resources() -> list[types.Resource]:
+def resources(workspace: SharedWorkspace) -> list[types.Resource]:
     """Return what there is to read."""
     report = types.Resource(
         uri=REPORT, name="report", title="The last report", description="What came of the last run.",
@@ -38,7 +39,24 @@ def resources() -> list[types.Resource]:
         types.Resource(uri=uri, name=f"docs/{uri.removeprefix(PAGE)}", title=_title(path), mime_type=MARKDOWN)
         for uri, path in _pages().items()
     ]
-    return [report, *pages]
+    return [*_agents(workspace), report, *pages]
+
+
+def _agents(workspace: SharedWorkspace) -> list[types.Resource]:
+    """Return the workspace's own instructions for agents, if there are any."""
+    if not os.path.isfile(_agents_path(workspace)):
+        return []
+    title = "What this project asks of agents"
+    return [types.Resource(uri=AGENTS, name="AGENTS.md", title=title, mime_type=MARKDOWN)]
+
+
+def _agents_path(workspace: SharedWorkspace) -> str:
+    return os.path.join(workspace.settings.workspace, "AGENTS.md")
+
+
+def with_agents_note(instructions: str, workspace: SharedWorkspace) -> str:
+    """Return what a server says of itself; it names the project's own instructions if there are any."""
+    return f"{instructions} Read the resource {AGENTS} first." if _agents(workspace) else instructions
 
 
 def templates() -> list[types.ResourceTemplate]:
@@ -64,12 +82,22 @@ def _read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
     if path:
         with open(path, encoding="utf-8") as file:
             return _content(uri, MARKDOWN, file.read())
+    if uri == AGENTS and _agents(workspace):
+        return _content(uri, MARKDOWN, _agents_text(workspace))
     if uri == REPORT:
         return _content(uri, PLAIN, _last_report(workspace))
     number = uri.removeprefix(f"{REPORT}/")
     if number != uri and number.isdecimal() and number.isascii() and len(number) <= LONGEST_NUMBER:
         return _content(uri, PLAIN, _report(int(number), workspace))
     raise not_found(uri, "resources/list names what there is")
+
+
+def _agents_text(workspace: SharedWorkspace) -> str:
+    """Return AGENTS.md as a dry run reads it: within the workspace, and never through a link."""
+    (file,) = clada.pack(["AGENTS.md"], workspace=workspace.settings.workspace).files or [None]
+    if file is None:
+        raise not_found(AGENTS, "AGENTS.md cannot be read")
+    return file.content[:LARGEST_AGENTS].decode(errors="replace")
 
 
 def _content(uri: str, kind: str, text: str) -> types.ReadResourceResult:

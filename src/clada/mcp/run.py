@@ -35,6 +35,7 @@ class SharedWorkspace:
 
     def __init__(self, settings: clada.Settings) -> None:
         self.settings = settings
+        self.delimiters = settings.start_delimiter, settings.end_delimiter
         self.turn = anyio.Lock()
         self.threads = ThreadPoolExecutor()  # kept for the calls to come
         self.last: clada.Report | None = None

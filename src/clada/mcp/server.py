@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 import clada
-from clada.mcp import pages
+from clada.mcp import descriptions, pages
 from clada.mcp.run import SharedWorkspace, ToolCall
 from clada.mcp.tools import TOOLS, call_tool
 
@@ -21,33 +21,31 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-INSTRUCTIONS = """\
-Changes files and runs allowed commands in one directory, the workspace. Call `instructions` once to learn \
-how to write a document; `plan` shows what it would do, `apply` does it, `undo` takes the last run back. \
-After a failure, send what failed, corrected, and what was skipped, and nothing else; or call `resume` once \
-what hindered it is gone."""
 
-
-def make_server(settings: clada.Settings) -> Server[Any]:
+def make_server(settings: clada.Settings, *, all_tools: bool) -> Server[Any]:
     """Return a server of one workspace; the settings hold for all its clients."""
     # Log messages are how clients of today see the output of commands; the next protocol has another way.
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
     workspace = SharedWorkspace(settings.replace(workspace=os.path.realpath(settings.workspace)))
 
+    tools = {name: row for name, row in TOOLS.items() if row.default or all_tools}
+
     async def list_tools(_context: Context, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[row.listed(name) for name, row in TOOLS.items()])
+        return types.ListToolsResult(
+            tools=[row.listed(name, workspace.delimiters) for name, row in tools.items()]
+        )
 
     async def tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        if params.name not in TOOLS:
-            raise pages.not_found(f"tool {params.name}", f"there are {', '.join(TOOLS)}")
+        if params.name not in tools:
+            raise pages.not_found(f"tool {params.name}", f"there are {', '.join(tools)}")
         call = ToolCall(workspace, context)
         answer = await call_tool(call, params.name, params.arguments or {}, params.input_responses)
         return types.CallToolResult.model_validate(answer) if isinstance(answer, dict) else answer
 
     async def list_resources(_context: Context, _params: object) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=pages.resources())
+        return types.ListResourcesResult(resources=pages.resources(workspace))
 
     async def list_templates(_context: Context, _params: object) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=pages.templates())
@@ -71,7 +69,7 @@ def make_server(settings: clada.Settings) -> Server[Any]:
         "clada",
         version=clada.__version__,
         title="Clada",
-        instructions=INSTRUCTIONS,
+        instructions=pages.with_agents_note(descriptions.SERVER, workspace),
         on_list_tools=list_tools,
         on_call_tool=tool,
         on_list_resources=list_resources,
