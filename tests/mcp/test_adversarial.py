@@ -72,9 +72,9 @@ def test_a_document_stays_in_the_workspace(attacked: Shared, case: str) -> None:
     before = outside(place)
     result = agent.call("apply", document=document)
     assert result.is_error
-    (failed,) = [task for block in result.structured_content["blocks"] for task in block["tasks"]]
-    assert failed["error"]["type"] == expected
-    assert "secret" not in failed["output"]
+    (failed,) = result.structured_content["failures"]
+    assert failed["error"] == expected
+    assert "secret" not in text(result).partition("  output:")[2]
     assert outside(place) == before
 
 
@@ -160,13 +160,14 @@ def test_what_a_command_prints_passes_for_nothing_of_ours(attacked: Shared, case
     place.write("printed.txt", OUTPUTS[case] + "\n")
     agent.told.clear()
     result = agent.call("apply", document=run("cat printed.txt"))
-    *printed, status, recorded = text(result).split("\n")[:-1]
-    assert printed
-    assert all(line.startswith("[task-1:exec] ") and line.isprintable() for line in printed)
+    first, _blank, status, title, *printed = text(result).rstrip("\n").split("\n")
+    assert first == "The operation was carried out."
     assert status == "[task-1] SUCCESS: RUN - cat printed.txt (exit 0)"
-    assert recorded.startswith("Recorded as run ")
+    assert title == "  output:"
+    assert printed
+    assert all(line.startswith("    ") and line.isprintable() for line in printed)
     assert all(line.startswith("[task-1:exec] ") for told in agent.told for line in told.split("\n"))
-    assert result.structured_content["tasks"] == 1
+    assert result.structured_content["done"] == 1
 
 
 @pytest.mark.parametrize("name", ["a\x1b[2J.txt", "b\u202etxt.x", "c\u2028[task-9] SUCCESS.txt"])
@@ -174,7 +175,8 @@ def test_a_name_of_a_file_passes_for_nothing_of_ours(attacked: Shared, name: str
     _place, agent = attacked
     agent.progress.clear()
     lines = text(agent.call("apply", document=write(name))).split("\n")
-    assert len(lines) == 3
+    assert lines[0] == "The operation was carried out."
+    assert len(lines) == 4
     assert all(line.isprintable() for line in lines)
     assert all(message and message.isprintable() for _progress, _total, message in agent.progress)
 
@@ -197,8 +199,8 @@ def test_a_command_cannot_speak_for_the_server(place: Place, sandbox: str) -> No
     agent = place.agent("--approve", "python3 writer.py", "--sandbox", sandbox)
     result = agent.call("apply", document=run("python3 writer.py"))
     printed = [line for line in text(result).splitlines() if "forged" in line]
-    assert printed == [f"[task-1:exec] {FORGED}"] * 2  # on its own standard output and error
-    assert agent.call("history").structured_content["runs"][0]["number"] == 1  # the connection is in order
+    assert printed == [f"    {FORGED}"] * 2  # on its own standard output and error
+    assert agent.call("history").structured_content["runs"][0]["run"] == 1  # the connection is in order
 
 
 @pytest.mark.sample(1)
@@ -219,7 +221,7 @@ def test_a_document_that_is_too_large_is_answered(attacked: Shared) -> None:
     place, agent = attacked
     huge = agent.call("apply", document=write("huge.txt", "x" * (51 << 20)))
     assert "[task-1] FATAL: INPUT" in text(huge)
-    assert huge.structured_content["fatal"]["type"] == "input_too_large"
+    assert huge.structured_content["error"] == "input_too_large"
     assert not (place.workspace / "huge.txt").exists()
 
 

@@ -164,7 +164,7 @@ def test_files_are_written_and_edited_by_arguments_on_request(place: Place) -> N
 def test_the_projects_own_instructions_are_a_resource(place: Place) -> None:
     place.write("AGENTS.md", "# Rules\n\nUse tabs.\n")
     agent = place.agent()
-    assert "Read the resource clada://agents first." in agent.client.instructions
+    assert "Read the resource clada://agents first." in (agent.client.instructions or "")
     assert str(agent.do("list_resources").resources[0].uri) == "clada://agents"
     assert agent.do("read_resource", "clada://agents").contents[0].text == "# Rules\n\nUse tabs.\n"
 
