@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913, PLR0917 (a parameter for each option)
         model: Any = llm.get_model(model_name)
         done = _work(model.conversation(), _first_prompt(task, files, workspace), verify, rounds, workspace)
     except (clada.CladaError, clada.UsageError, llm.UnknownModelError) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(str(error.args[0])) from None  # str() of a KeyError has quotes
     if not done:
         raise click.ClickException(f"not done after {rounds} rounds; clada undo reverts the last one")
 
