@@ -20,7 +20,7 @@ DOCUMENT = write("hosted.txt")
 
 
 def needs(module: str) -> Any:
-    """Skip without a library; also if it is made for version 1 of the SDK, beside which it cannot be installed."""
+    """Skip without a library, and with one that is made for version 1 of the SDK."""
     reason = f"{module} is not installed for this version of mcp (requirements/hosts.txt)"
     return pytest.importorskip(module, reason=reason, exc_type=ImportError)
 

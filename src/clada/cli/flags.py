@@ -66,7 +66,7 @@ BATCH_FLAGS = (
 MERGE = Setting("merge", "switch", False, "merge edits that fit an earlier version of their file", READING)
 PACK_FORMAT = Setting(
     "format", "choice", None, "format that the instructions ask for", READING, choices=with_prompt(),
-    otherwise="csl",
+    otherwise=with_prompt()[0],
 )  # fmt: skip
 # Of `clada pack`.
 PACK_FLAGS = (
