@@ -125,6 +125,8 @@ def attempt(chance: random.Random, texts: list[str]) -> tuple[str, str, str, str
     place = lines[start : start + size]
     if sum(bool(re.search(r"\b[a-z]{5,}", line)) for line in place) < size - 1:
         return None
+    if len(set(place)) < size:
+        return None  # a slip in one of two equal lines would be a change of the other
     wanted = chance.choice(CHANGES)(place, chance)
     meant = "\n".join([*lines[:start], *wanted, *lines[start + size :]])
     slip: Callable[[Lines, random.Random], Lines] = chance.choice(SLIPS)
@@ -134,8 +136,11 @@ def attempt(chance: random.Random, texts: list[str]) -> tuple[str, str, str, str
     same = dict(zip(place, search, strict=False)) if len(search) == len(place) else {}
     gone = set(place) - set(search) if len(search) < len(place) else set()
     replace = [same.get(line, line) for line in wanted if line not in gone]
-    if slip in (indented, dedented):
+    if slip is indented:
         replace = slip(wanted, random.Random(seed))
+    if slip is dedented:
+        removed = max(len(line) - len(other) for line, other in zip(place, search, strict=True))
+        replace = [line[removed:] for line in wanted]
     if "\n".join(search) in text or search == replace or text == meant:
         return None
     return text, "\n".join(search), "\n".join(replace), meant
