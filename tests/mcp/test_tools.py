@@ -237,6 +237,17 @@ def test_atomic_is_all_or_nothing(shared: Shared) -> None:
     assert not (place.workspace / "atomic.txt").exists()
 
 
+def test_a_run_is_verified_by_commands_that_are_allowed(shared: Shared) -> None:
+    place, agent = shared
+    place.write("verified.txt", "good\n")
+    document = write("verified.txt", "bad")
+    result = agent.call("apply", document=document, verify=["grep good verified.txt"])
+    assert result.is_error
+    assert (place.workspace / "verified.txt").read_text() == "good\n"
+    refused = agent.call("apply", document=document, verify=["python3 -c 1"])
+    assert (refused.is_error, "`python3 -c 1` is not approved" in text(refused)) == (True, True)
+
+
 def test_history_undo_and_redo(shared: Shared) -> None:
     place, agent = shared
     agent.call("apply", document=write("undone.txt"))
@@ -321,7 +332,11 @@ def test_the_documentation_and_the_last_report_are_resources(shared: Shared) -> 
 
 
 MISTAKES: dict[str, tuple[str, dict[str, object], str]] = {
-    "no document": ("apply", {}, "'document' is a required property; apply takes document, atomic, again"),
+    "no document": (
+        "apply",
+        {},
+        "'document' is a required property; apply takes document, atomic, verify, again",
+    ),
     "another type": ("apply", {"document": 1}, "document: 1 is not of type 'string'; apply takes"),
     "a number for a switch": ("apply", {"document": "", "atomic": 1}, "atomic: 1 is not of type 'boolean';"),
     "a switch for a number": ("undo", {"run": True}, "run: True is not of type 'integer'; undo takes run"),

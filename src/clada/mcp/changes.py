@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import clada
-from clada.mcp.results import answer, in_tools, report_answer
+from clada.mcp.results import answer, failed, in_tools, report_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,12 +20,26 @@ if TYPE_CHECKING:
     Arguments = dict[str, Any]
 
 
+NOT_APPROVED = "verify: `{}` is not approved; the user can approve it; nothing was done"
+
+
 async def apply(call: ToolCall, given: Arguments, responses: Responses) -> Answer:
     """Carry out a document."""
     chosen = {name: given[name] for name in ("atomic", "again", "verify") if given.get(name)}
-    return await _carry_out_document(
-        call, given["document"], call.workspace.settings.replace(**chosen), responses
-    )
+    settings = call.workspace.settings
+    for command in given.get("verify", ()):
+        if not _is_allowed(command, settings):
+            return failed(NOT_APPROVED.format(clada.visible(command)))
+    return await _carry_out_document(call, given["document"], settings.replace(**chosen), responses)
+
+
+def _is_allowed(command: str, settings: clada.Settings) -> bool:
+    """Whether a command may run without asking: a client's word does not approve it, unlike a user's."""
+    document = json.dumps({"tasks": [{"action": "run", "command": command}]})
+    report = clada.execute(document, settings=settings.replace(dry_run=True, format="json", verify=()))
+    outcomes = [task.outcome for task in report.tasks]
+    waiting = any(isinstance(each, clada.Skipped) and each.needs_approval for each in outcomes)
+    return report.ok and not waiting and "\n" not in command
 
 
 async def plan(call: ToolCall, given: Arguments, responses: Responses) -> Answer:

@@ -55,6 +55,9 @@ DOCUMENT = _text("The document, with one or more operations.", descriptions.DOCU
 RUN = _number("The number of the run, as history lists it; the last one if left out.", 12)
 ATOMIC = _switch("All or nothing: if an operation fails, those before it are rolled back.")
 AGAIN = _switch("Carry out all of it, though parts of this document were carried out in an earlier run.")
+VERIFY = _texts(
+    "Approved commands; if one is worse after the run than before, everything is rolled back.", ["make test"]
+)
 AS_IT_WAS = {key: value for key, value in ATOMIC.items() if key != "default"}
 LIMIT = _number("How many runs at most.", 5, default=20)
 PATH = _text("The path of the file, relative to the workspace.", "src/app.py")
@@ -140,7 +143,8 @@ async def call_tool(call: ToolCall, name: str, given: dict[str, Any], responses:
 TOOLS: dict[str, Row] = {
     "apply": Row(
         changes.apply, "Apply a document", descriptions.APPLY, RUNS,
-        {"document": DOCUMENT, "atomic": ATOMIC, "again": AGAIN}, ("document",), REPORT_SCHEMA,
+        {"document": DOCUMENT, "atomic": ATOMIC, "verify": VERIFY, "again": AGAIN}, ("document",),
+        REPORT_SCHEMA,
     ),
     "plan": Row(
         changes.plan, "Plan a document", descriptions.PLAN, READS, {"document": DOCUMENT}, ("document",),
