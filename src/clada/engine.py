@@ -274,12 +274,7 @@ class Engine:
         self._settle()
         tasks = self._unsettled.pop()
         ok = all(task.ok for _number, task in tasks) or (is_whole and not self._atomic)
-        if (
-            ok
-            and is_whole
-            and self._finish
-            and any(isinstance(task.outcome, Done) for _number, task in tasks)
-        ):
+        if ok and is_whole and self._finish and any(_may_change(task) for _number, task in tasks):
             ok = self._finish([task for _number, task in tasks])
         remaining: frozenset[str] = frozenset()
         if self.world.takes_back:
@@ -345,3 +340,8 @@ def _by_older_name(outcome: Outcome, operation: Operation) -> Outcome:
     first = outcome.error.searched.partition("\n")[0]
     message = f'No match for "{first}" in {operation.target}'
     return outcome.replace(error=outcome.error.replace(type="search_not_found", message=message))
+
+
+def _may_change(task: Task) -> bool:
+    """Whether a task may have changed files: a read has not."""
+    return isinstance(task.outcome, Done) and bool(task.outcome.changes or task.operation == RUN)
