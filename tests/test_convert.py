@@ -222,6 +222,7 @@ def _begun(answer: Path, workspace: Path) -> Path:
     return workspace
 
 
+@pytest.mark.sample(150)
 @pytest.mark.parametrize(
     "answer",
     [folder for folder in ANSWERS if not _is_read_with_flags(folder)],

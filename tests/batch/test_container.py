@@ -55,6 +55,7 @@ def podman(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> Yard:
     return yard
 
 
+@pytest.mark.slow
 def test_jobs_run_in_containers(podman: Yard) -> None:
     folder = podman.workspace("w")
     podman.repository()

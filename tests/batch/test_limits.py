@@ -89,6 +89,7 @@ def good(count: int) -> list[dict[str, Any]]:
     return [{"id": f"good-{number}", "path": "w", "document": edit()} for number in range(count)]
 
 
+@pytest.mark.slow
 def test_hostile_jobs_beside_good_ones_which_all_succeed(yard: Yard) -> None:
     yard.workspace("w")
     closed = yard.workspace("closed")

@@ -255,6 +255,7 @@ def test_an_argument_of_200_kb_is_read() -> None:
     assert words_of(f"echo {long} '{long}' \"{long}\"") == [("echo", long, long, long)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "unit", ["{", "}", "{a,", "{1..x}", "a ", "'a'", '"\\a"', "\\\n", "a\n", "# a\n", "a=", "~"]
 )

@@ -129,6 +129,7 @@ HUGE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_and_hostile_documents_are_read(name: str) -> None:
     """None raises, and none keeps the suite waiting."""

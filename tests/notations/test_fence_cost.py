@@ -28,6 +28,7 @@ def calls(text: str) -> int:
     return count
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "lines", ["    ```\n", "\t```py\n", "        - x\n    ```\n", "      ```\n  text\n", "- x\n      ```\n"]
 )

@@ -107,6 +107,7 @@ def test_hints_know_other_delimiters() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_hint_costs_no_more_than_reading() -> None:
     """However many words look like an END, and however long the lines are."""
     for text in ("END " * 400_000, "END\n" * 400_000, "<END\n" * 1 + "x</END" * 300_000):

@@ -428,6 +428,7 @@ HUGE: dict[str, tuple[Callable[[], bytes], Callable[[], str]]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HUGE)
 def test_a_huge_text_is_read_exactly(name: str) -> None:
     """A huge text is read exactly."""

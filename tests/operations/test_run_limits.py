@@ -143,6 +143,7 @@ def test_a_slow_regular_expression_is_ended(runs: Runner, monkeypatch: pytest.Mo
     assert sorted(os.listdir(runs.workspace)) == ["before", "slow"]
 
 
+@pytest.mark.slow
 def test_the_limit_of_readers_is_five_seconds(shell: Shell) -> None:
     """On the real command line, with the real limit."""
     (shell.workspace / "slow").write_text(TEXT)

@@ -344,6 +344,7 @@ PAYLOADS: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("path", "content", "fire"), PAYLOADS)
 def test_it_runs_if_the_mark_is_ignored(
     place: Place, path: str, content: str, fire: Callable[[Place], None]

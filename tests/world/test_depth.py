@@ -45,6 +45,7 @@ def test_twice_the_depth_costs_twice_the_work(place: Place) -> None:
         assert calls(lambda: _handle_a_tree(files, "d", 200)) < 2.5 * single
 
 
+@pytest.mark.slow
 def test_a_deep_tree_takes_few_handles(place: Place) -> None:
     """However deep it is; and all are given back."""
     before = open_handles()

@@ -157,6 +157,7 @@ def _moments(top: Path, document: str, action: str) -> Iterator[tuple[Scene, Mom
     pytest.fail("the last moment was never reached")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("action", ["save", "replace", "append"])
 @pytest.mark.parametrize("operation", ["edit", "append"])
 def test_what_another_program_saves_is_there_in_the_end(tmp_path: Path, operation: str, action: str) -> None:
@@ -174,6 +175,7 @@ def test_what_another_program_saves_is_there_in_the_end(tmp_path: Path, operatio
     assert len(lost) <= 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("operation", DOCUMENTS)
 def test_a_directory_that_is_rescued_keeps_what_it_has(tmp_path: Path, operation: str) -> None:
     """And gets nothing: but for the one step that was being taken, and that is no success."""
@@ -188,6 +190,7 @@ def test_a_directory_that_is_rescued_keeps_what_it_has(tmp_path: Path, operation
         assert done_before or not report.ok, moment.call
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("operation", DOCUMENTS)
 def test_a_link_that_takes_a_directorys_place_leads_nowhere(tmp_path: Path, operation: str) -> None:
     """Not one of all the steps is taken through it."""

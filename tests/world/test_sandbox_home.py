@@ -275,6 +275,7 @@ BESIDE_THE_SYSTEM = [
 ]
 
 
+@pytest.mark.sample(7)
 @layers
 @pytest.mark.parametrize(("address", "relative"), BESIDE_THE_SYSTEM)
 def test_sockets_beside_the_system(layer: str, address: str, relative: bool, place: Place) -> None:

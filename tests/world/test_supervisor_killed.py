@@ -52,6 +52,7 @@ def _alive(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("leaving", LEAVING)
 @pytest.mark.parametrize(
     "layer", ["none", *(pytest.param(name, marks=layer_mark(name)) for name in EVERY if name != "bubblewrap")]

@@ -387,6 +387,7 @@ def emptied(repo: Repo) -> Iterator[Repo]:
     subprocess.run(["rm", "-r", repo.root], check=True)
 
 
+@pytest.mark.slow
 def test_a_workspace_and_files_of_great_depth(emptied: Repo) -> None:
     """As deep as a path can be: 490 directories, and as many again below the workspace."""
     repo = emptied

@@ -195,6 +195,7 @@ def test_every_kind_of_change_is_recorded(repo: Repo) -> None:
     assert repo.git("show", "HEAD:link") == "elsewhere"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "name",
     [b"new\nline", b'quo"te', b"back\\slash", b"\xff\xfe", b"-option", b":(top)magic", b":colon", b"gl*b?[x]",

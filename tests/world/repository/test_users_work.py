@@ -121,6 +121,7 @@ def work(request: pytest.FixtureRequest, repo: Repo) -> Work:
     return made
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     ("state", "afterwards"),
     [
