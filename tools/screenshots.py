@@ -21,28 +21,92 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
-EXAMPLE = (ROOT / "examples" / "answer.md").read_text(encoding="utf-8")
 WIDE, LOW, PHONE = (
-    {"width": 1000, "height": 700},
-    {"width": 1000, "height": 480},
-    {"width": 400, "height": 700},
+    {"width": 1200, "height": 800},
+    {"width": 1200, "height": 560},
+    {"width": 400, "height": 800},
 )
 COLOURS = 224  # of a picture: a page has few, and letters have edges
 
-NAMES = "".join(f"name_{number} = {number}\n" for number in range(1, 31))
-HUNKS = f"""Two of the names are taken already:
+CART = '''"""The cart of the shop."""
 
-<---WRITE file="names.py"--->
-{NAMES.replace("name_2 =", "first_name =").replace("name_29 =", "last_name =")}
-<---END--->
+
+class Cart:
+    """Items, and what they cost."""
+
+    def __init__(self):
+        self.items = []
+
+    def add(self, item):
+        self.items.append(item)
+
+    def total(self):
+        total = 0
+        for item in self.items:
+            total = total + item.price
+        return total
+'''
+LEGACY = "".join(
+    f"def old_price_{number}(item):\n    return item.price * {number}\n\n\n" for number in range(1, 7)
+)
+APP = """export function render(cart) {
+  const list = document.querySelector('#list');
+  list.innerHTML = '';
+  for (const item of cart.items) list.append(item.name);
+}
 """
-# A command that is not done before somebody has seen it.
-LIVE = """The tests, one by one:
+FILES = {
+    "shop/cart.py": CART,
+    "shop/legacy.py": LEGACY,
+    "web/app.js": APP,
+    "config.toml": 'currency = "EUR"\n',
+}
+SHOP = """## Totals with counts
 
+The total ignored `count`. I changed **three** things:
+
+1. `Cart.total` multiplies by the count,
+2. there are discounts now,
+3. the legacy prices are gone.
+
+<---SEARCH file="shop/cart.py"--->
+            total = total + item.price
+        return total
+<---REPLACE--->
+            total += item.price * item.count
+        return round(total, 2)
+<---END--->
+<---WRITE file="shop/discount.py"--->
+\"\"\"Discounts.\"\"\"
+
+
+def discounted(amount: float, percent: int) -> float:
+    if not 0 <= percent <= 100:
+        raise ValueError(f"no percentage: {percent}")
+    return round(amount * (100 - percent) / 100, 2)
+<---END--->
+The list is emptied at once:
+
+<---SEARCH file="web/app.js"--->
+  const list = document.querySelector('#items');
+  list.innerHTML = '';
+<---REPLACE--->
+  const list = document.querySelector('#items');
+  list.replaceChildren();
+<---END--->
+Nothing uses these any more:
+
+<---RUN--->
+rm shop/legacy.py
+<---END--->
+<---RUN--->
+mv config.toml shop.toml
+<---END--->
 <---RUN--->
 python3 -u tests.py
 <---END--->
 """
+# A command that is not done before somebody has seen it.
 TESTS = """import os, time
 for number in range(1, 8):
     print(f"test {number} of 12 ... ok")
@@ -61,58 +125,56 @@ harmless\u202egnp.exe\u200b
 python3 -c 'print("{MARKUP}")' \u0430dmin.py
 <---END--->
 """
-MANY = "".join(
-    f'<---WRITE file="settings/host_{number:04}.py"--->\nHOST = "host-{number}"\nPORT = {8000 + number}\n'
-    "<---END--->\n"
-    for number in range(1, 2001)
-)
 
 
 def main() -> None:
     """Take all pictures."""
     PICTURES.mkdir(exist_ok=True)
     with browser() as chromium:
-        for answer, files, take in SCENES:
-            with tempfile.TemporaryDirectory() as folder, review(Path(folder), answer, files) as address:
+        for answer, take in SCENES:
+            with tempfile.TemporaryDirectory() as folder, review(Path(folder), answer) as address:
                 take(opened(chromium, address), Path(folder))
 
 
-def whole_way(page: Any, _folder: Path) -> None:
-    """Look, in the light and in the dark and on a phone; approve, apply, undo."""
+def whole_way(page: Any, folder: Path) -> None:
+    """Look, in the light and in the dark and on a phone; choose, apply, undo."""
     save(page, "review")
-    page.keyboard.press("s")
     page.emulate_media(color_scheme="dark")
+    page.get_by_role("button", name="Side by side").click()
     save(page, "review-dark")
-    page.keyboard.press("s")
-    save(page, "review-phone", PHONE)
+    page.get_by_role("button", name="Side by side").click()
     page.emulate_media(color_scheme="light")
+    save(page, "review-phone", PHONE)
     page.set_viewport_size(LOW)
+    show(page, "op-2")
+    save(page, "review-failing", LOW)
+    page.locator("#op-2 .place").click()
+    page.wait_for_selector("#op-2:not([data-failing])")
+    page.get_by_label("note on task 3", exact=True).click()
+    page.keyboard.type("the element is called #list")
+    show(page, "op-2")
+    save(page, "review-place", LOW)
+    show(page, "op-3")
+    save(page, "review-deleting", LOW)
     page.get_by_label("Once").check()
-    page.locator(".card", has=page.locator("fieldset")).scroll_into_view_if_needed()
-    save(page, "review-approval", LOW)
-    page.set_viewport_size(WIDE)
     page.get_by_role("button", name="Apply").click()
-    page.wait_for_selector("#report-title:has-text('1 of 4 failed')")
-    save(page, "review-report")
+    page.wait_for_selector("#confirm[open]")
+    save(page, "review-confirm", LOW)
+    page.get_by_role("button", name="Apply and run them").click()
+    page.wait_for_selector(".output:has-text('test 7 of 12')")
+    page.wait_for_selector(".outcome:has-text('running, 2 s')")
+    save(page, "review-running", LOW)
+    (folder / "project" / "seen").touch()
+    page.wait_for_selector("#report:not([hidden])")
+    save(page, "review-done", LOW)
     page.get_by_role("button", name="Undo").click()
-    page.wait_for_selector("#report-title:has-text('Undone')")
+    page.wait_for_selector(".message:has-text('Undone')")
     save(page, "review-undone", LOW)
 
 
-def hunks(page: Any, _folder: Path) -> None:
-    """Leave out one of two hunks."""
-    page.get_by_label("hunk 1 of 2 of names.py").uncheck()
-    save(page, "review-hunks", LOW)
-
-
-def live(page: Any, folder: Path) -> None:
-    """Look at what a command prints while it runs."""
-    page.get_by_label("Once").check()
-    page.get_by_role("button", name="Apply").click()
-    page.wait_for_selector(".output:has-text('test 7 of 12')")
-    save(page, "review-live", LOW)
-    (folder / "project" / "seen").touch()
-    page.wait_for_selector("#report-title:has-text('Done')")
+def empty(page: Any, _folder: Path) -> None:
+    """Look at a page without an answer."""
+    save(page, "review-empty", LOW)
 
 
 def hostile(page: Any, _folder: Path) -> None:
@@ -120,21 +182,16 @@ def hostile(page: Any, _folder: Path) -> None:
     save(page, "review-hostile", LOW)
 
 
-def many(page: Any, _folder: Path) -> None:
-    """Look at the last of many operations."""
-    while not page.locator(".card[data-index='1999'] .hunk").count():
-        page.keyboard.press("End")
-        page.wait_for_timeout(200)
-    save(page, "review-many", LOW)
+def show(page: Any, name: str) -> None:
+    """Scroll to an operation."""
+    page.evaluate("name => document.getElementById(name).scrollIntoView()", name)
 
 
-# What each picture needs: an answer, files beside those of the example, and who takes it.
-SCENES: tuple[tuple[str, dict[str, str], Callable[[Any, Path], None]], ...] = (
-    (EXAMPLE, {}, whole_way),
-    (HUNKS, {"names.py": NAMES}, hunks),
-    (LIVE, {"tests.py": TESTS}, live),
-    (HOSTILE, {}, hostile),
-    (MANY, {}, many),
+# What each picture needs: an answer, and who takes it.
+SCENES: tuple[tuple[str, Callable[[Any, Path], None]], ...] = (
+    (SHOP, whole_way),
+    ("", empty),
+    (HOSTILE, hostile),
 )
 
 
@@ -165,16 +222,16 @@ def opened(chromium: Any, address: str) -> Any:
     """Return a page that shows a review."""
     page = chromium.new_page(viewport=WIDE)
     page.goto(address)
-    page.wait_for_selector(".card")
+    page.wait_for_selector("main > .card, #messages > *")
     return page
 
 
 @contextmanager
-def review(folder: Path, answer: str, files: dict[str, str]) -> Iterator[str]:
-    """Yield the address of a review of an answer, in the example's project."""
+def review(folder: Path, answer: str) -> Iterator[str]:
+    """Yield the address of a review of an answer, in a small project."""
     project = folder / "project"
-    shutil.copytree(ROOT / "examples" / "project", project)
-    for path, content in files.items():
+    for path, content in {**FILES, "tests.py": TESTS}.items():
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
         (project / path).write_text(content, encoding="utf-8")
     (folder / "answer.md").write_text(answer, encoding="utf-8")
     git = ["git", "-c", "user.name=clada", "-c", "user.email=clada@localhost"]

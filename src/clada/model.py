@@ -238,6 +238,7 @@ class Change(Value):
 
 EDITED = "edited by the user"  # remark on an operation of which the user changed hunks before it was run
 WAS_READ_ONLY = "was read-only"  # remark on a file without write permission that was replaced
+BY_USER = "by the user"  # ends remarks on what the user has changed in an operation
 
 
 class Done(Value):
@@ -253,6 +254,11 @@ class Done(Value):
     held: bool = False  # the new content is still in memory
     remarks: tuple[str, ...] = ()  # for example "matched but for indentation"
     planned: bool = False  # in a dry run: nothing was changed
+
+    @property
+    def is_users(self) -> bool:
+        """Whether the user has changed the operation: its new text, or its place."""
+        return any(remark.endswith(BY_USER) for remark in self.remarks)
 
 
 class Failed(Value):

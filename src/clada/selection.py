@@ -1,7 +1,8 @@
 """Choose parts of a plan: whole operations, or single hunks of the file that one changes.
 
 `preview` shows what each operation would do, `select` returns the plan of the chosen parts, and `warnings`
-names chosen operations that depend on others that were left out.
+names chosen operations that depend on others that were left out. Where a search text has no clear match,
+`find_places` names the lines that it may mean, and `choose_place` has the edit apply there.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.model import EDITED, Change, Done, Operation
-from clada.report.diff import FileHunk, file_hunks
+from clada.model import BY_USER, EDITED, Change, Done, Operation
+from clada.operations.edit import EXACT, Edit
+from clada.report.diff import FileHunk, compared_lines, file_hunks
 from clada.run import execute
 from clada.text.diff import split_lines
 from clada.values import Value
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, ClassVar
 
-    from clada.model import Outcome, Plan, Task
+    from clada.model import Invalid, Outcome, Plan, Task
     from clada.report import Report
     from clada.settings import Settings
     from clada.world.secrets.mask import Mask
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 NOT_CHOSEN = "not chosen"
 MAX_NAMED = 5  # tasks that a warning names
 MAX_COMPARED = 2_000_000_000  # upper limit of bytes that a preview compares
+MAX_KEPT = 100_000_000  # upper limit of bytes of files that previews keep
+MAX_PLACES = 8  # lines of a file that one search text may mean
 
 
 class Preview(Value):
@@ -41,6 +45,20 @@ class Preview(Value):
 
     task: Task  # of a dry run
     hunks: tuple[FileHunk, ...] = ()  # of its file; empty for binary or huge files
+    before: bytes | None = None  # what its file has; None if there is no such file, or too much was kept
+    sizes: tuple[int, int] | None = None  # bytes of its file before and after
+    is_binary: bool = False
+
+
+class Place(Value):
+    """Lines of a file that a search text may mean."""
+
+    first: int
+    last: int
+    text: str
+    difference: tuple[
+        tuple[str, str], ...
+    ]  # from the search text, as lines of a diff; empty if it is the same
 
 
 def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, tuple[Preview, ...]]:
@@ -48,8 +66,7 @@ def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, t
     seen = _Seen()
     watched = _mapped(plan, lambda index, item: _Watched.of(item, index, seen) if item.in_part else item)
     report = execute(watched, settings=settings.replace(dry_run=True), **callbacks)
-    tasks = report.tasks
-    return report, tuple(Preview(task, seen.hunks.get(task.index, ()) if task.ok else ()) for task in tasks)
+    return report, tuple(seen.preview(task) for task in report.tasks)
 
 
 def mask_of(report: Report) -> Mask:
@@ -57,15 +74,52 @@ def mask_of(report: Report) -> Mask:
     return mask_of_changes(report.changes, report.reveal)
 
 
-def select(plan: Plan, chosen: Chosen) -> Plan:
+def find_places(item: Operation | Invalid, shown: Preview) -> tuple[Place, ...]:
+    """Return the lines that the search text of a failed edit may mean: its matches, or the closest lines."""
+    error, data = shown.task.error, shown.before
+    if not error or data is None or not isinstance(item, Edit) or not _has_one_text(item):
+        return ()
+    search = item.hunks[0].search
+    if error.lines:
+        spans = [(line, line + search.rstrip("\n").count("\n")) for line in dict.fromkeys(error.lines)]
+    elif error.nearest:
+        spans = [(error.nearest.first_line, error.nearest.last_line), *error.nearest.others]
+    else:
+        return ()
+    lines = data.decode(errors="replace").replace("\r\n", "\n").split("\n")
+    return tuple(_place_at(search, lines, *span) for span in spans[:MAX_PLACES])
+
+
+def _has_one_text(item: Edit) -> bool:
+    """Whether an edit replaces one text, once."""
+    hunk = item.hunks[0]
+    others = hunk.search_end or hunk.anchors or hunk.at_end or hunk.instead or hunk.after_line
+    return len(item.hunks) == 1 and item.count == 1 and bool(hunk.search) and not others
+
+
+def _place_at(search: str, lines: Sequence[str], first: int, last: int) -> Place:
+    text = "\n".join(lines[first - 1 : last])
+    wanted = search.removesuffix("\n")
+    if wanted in text:  # a match may begin and end within a line
+        return Place(first, last, text, ())
+    return Place(first, last, text, tuple(compared_lines(f"{wanted}\n".encode(), f"{text}\n".encode())))
+
+
+def choose_place(plan: Plan, index: int, place: Place) -> Plan:
+    """Return the plan in which an edit replaces these lines, as chosen by the user."""
+    return _mapped(plan, lambda at, item: _Placed.of(item, place) if at == index else item)
+
+
+def select(plan: Plan, chosen: Chosen, reasons: Mapping[int, str] | None = None) -> Plan:
     """Return the plan of the chosen parts. Operations that are not chosen stay in it, marked as left out.
 
     An operation of which only some hunks are chosen, or some are edited, applies those, and fails if their
     lines, with context, are not as they were shown. Invalid operations can neither be chosen nor left out.
+    `reasons` has what the user says of operations that are left out.
     """
     items = [item for block in plan.blocks for item in block.operations]
     left_out = {
-        index: NOT_CHOSEN
+        index: f"{NOT_CHOSEN}: {reasons[index]}" if reasons and index in reasons else NOT_CHOSEN
         for index, item in enumerate(items)
         if isinstance(item, Operation) and chosen.get(index, ()) == ()
     }
@@ -162,18 +216,31 @@ class _Substitute(Operation):
 
 
 class _Seen:
-    """Collects the hunks of the files that operations change."""
+    """Collects what operations do to their files."""
 
     def __init__(self) -> None:
-        self.hunks: dict[int, tuple[FileHunk, ...]] = {}  # by the index of the operation
-        self._room = MAX_COMPARED
+        self._files: dict[int, Preview] = {}  # by the index of the operation; without its task
+        self._room, self._kept = MAX_COMPARED, MAX_KEPT
 
     def add(self, index: int, before: bytes | None, after: bytes | None) -> None:
         """Add the change of one operation."""
         old, new = before or b"", after or b""
         self._room -= len(old) + len(new)
-        if self._room >= 0 and old != new and b"\0" not in old and b"\0" not in new:
-            self.hunks[index] = tuple(file_hunks(old, new) or ())
+        is_binary = b"\0" in old or b"\0" in new
+        hunks: Sequence[FileHunk] | None = ()
+        if self._room >= 0 and old != new and not is_binary:
+            hunks = file_hunks(old, new)
+        self._kept -= len(old)
+        kept = before if self._kept >= 0 and not is_binary else None
+        make: Any = Preview
+        self._files[index] = make(None, tuple(hunks or ()), kept, (len(old), len(new)), is_binary)
+
+    def preview(self, task: Task) -> Preview:
+        """Return the preview of a task; one that fails changes nothing."""
+        seen = self._files.get(task.index)
+        if seen is None:
+            return Preview(task)
+        return seen.replace(task=task) if task.ok else Preview(task, before=seen.before)
 
 
 class _Watched(_Substitute):
@@ -192,9 +259,12 @@ class _Watched(_Substitute):
 
     def apply(self, world: World) -> Outcome:
         """Execute it."""
-        before = _content(world, self.path)
-        outcome = self.inner.apply(world)
-        self.seen.add(self.index, before, _content(world, self.path))
+        before = after = _content(world, self.path)
+        try:
+            outcome = self.inner.apply(world)
+            after = _content(world, self.path)
+        finally:
+            self.seen.add(self.index, before, after)
         return outcome
 
 
@@ -207,11 +277,56 @@ def _content(world: World, path: str) -> bytes | None:
         return None  # the operation itself reports the error
 
 
+class _Placed(_Substitute):
+    """Executes an edit at the lines that the user chose."""
+
+    inner: Edit
+    remarks: tuple[str, ...]
+
+    in_part: ClassVar = Edit.in_part
+
+    @classmethod
+    def of(cls, item: Operation, place: Place) -> _Placed:
+        """Return the edit of these lines."""
+        edit: Any = item
+        hunk = edit.hunks[0]
+        if place.difference:  # only similar, so these lines are replaced as a whole
+            end = "\n" if hunk.search.endswith("\n") else ""
+            replacement = _indented(hunk.replacement, hunk.search, place.text)
+            hunk = hunk.replace(search=place.text + end, replacement=replacement)
+        inner = edit.replace(hunks=(hunk.replace(near=place.first),), match=EXACT)
+        lines = f"line {place.first}" if place.first == place.last else f"lines {place.first}-{place.last}"
+        make: Any = cls
+        placed: _Placed = make(*cls.common_fields(item), inner, (f"{lines} chosen {BY_USER}",))
+        return placed
+
+    @property
+    def holds(self) -> str | None:
+        """The path, as of the edit."""
+        return self.inner.holds
+
+    def apply(self, world: World) -> Outcome:
+        """Execute it."""
+        done = self.inner.apply(world)
+        return done.replace(remarks=(*done.remarks, *self.remarks))
+
+
+def _indented(text: str, searched: str, found: str) -> str:
+    """Return the new lines indented as much more, or less, as the found lines are than the searched ones."""
+    old, new = (each[: len(each) - len(each.lstrip(" \t"))] for each in (searched, found))
+    if new.startswith(old):
+        more = new.removeprefix(old)
+        return "".join(more + line if line.strip() else line for line in text.splitlines(keepends=True))
+    less = old.removeprefix(new)
+    return "".join(line.removeprefix(less) for line in text.splitlines(keepends=True))
+
+
 class _Part(_Substitute):
-    """Applies only the chosen hunks of an operation."""
+    """Applies only the chosen hunks of an operation, and those that the user edited as they are now."""
 
     hunks: tuple[FileHunk, ...]
     how: str  # result in the report
+    remarks: tuple[str, ...]
 
     is_part: ClassVar = True
 
@@ -219,9 +334,8 @@ class _Part(_Substitute):
     def of(cls, item: Operation, hunks: tuple[FileHunk, ...]) -> _Part:
         """Return an operation that applies these hunks."""
         make: Any = cls
-        part: _Part = make(
-            *cls.common_fields(item), tuple(sorted(hunks, key=lambda hunk: hunk.number)), item.in_part
-        )
+        ordered = tuple(sorted(hunks, key=lambda hunk: hunk.number))
+        part: _Part = make(*cls.common_fields(item), ordered, item.in_part, getattr(item, "remarks", ()))
         return part
 
     def apply(self, world: World) -> Outcome:
@@ -230,19 +344,13 @@ class _Part(_Substitute):
         is_new = not any(hunk.old for hunk in self.hunks) and not world.files.entry(parts)
         data = b"" if is_new else world.files.load(parts)
         made, lines = _with_hunks(data, self.hunks)
-        if made == data:
-            return Done("unchanged", self.path)
+        remarks = (*self.remarks, *self._remarks())
+        if made == data and not is_new:
+            return Done("unchanged", self.path, remarks=remarks)
         world.files.store(parts, made)
         how = "created" if is_new else self.how
-        return Done(
-            how,
-            self.path,
-            bytes=len(made),
-            count=len(self.hunks),
-            lines=lines,
-            changes=(Change(display_path(parts), how),),
-            remarks=tuple(self._remarks()),
-        )
+        changes = (Change(display_path(parts), how),)
+        return Done(how, self.path, len(made), len(self.hunks), lines, changes=changes, remarks=remarks)
 
     def _remarks(self) -> Iterator[str]:
         """Yield which hunks were chosen, if not all were, and whether some were edited."""

@@ -35,7 +35,7 @@ class Review:
     """`clada review` under way, in a repository with a few files."""
 
     def __init__(self, top: Path, answer: str, files: dict[str, str], flags: tuple[str, ...]) -> None:
-        self.workspace, home = top / "workspace", top / "home"
+        self.workspace, home, self.top = top / "workspace", top / "home", top
         self.workspace.mkdir()
         home.mkdir()
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
@@ -74,6 +74,20 @@ class Review:
     def read(self, path: str) -> str:
         """Return what a file of the workspace has."""
         return (self.workspace / path).read_text(encoding="utf-8")
+
+    def again(self, *words: str) -> tuple[int, str, str]:
+        """Call `clada review` again; return its exit code, and what it prints."""
+        command = [*CLADA, "review", "--no-open", *words]
+        done = subprocess.run(
+            command,
+            cwd=self.workspace,
+            env=self.environment,
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=LONG,
+        )
+        return done.returncode, done.stdout, done.stderr
 
     def end(self) -> tuple[int, str, str]:
         """Wait for the command to end; return its exit code, and what else it printed."""
@@ -135,7 +149,7 @@ class Tab:
     def open(self, address: str) -> Any:
         """Open a review, and wait until its operations are there."""
         self.page.goto(address)
-        self.page.wait_for_selector(".card, .note")
+        self.page.wait_for_selector("main > .card, #messages > *")
         return self.page
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import socket
 from contextlib import suppress
+from html.parser import HTMLParser
 from http.client import HTTPConnection
+from select import select
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -110,8 +111,8 @@ def test_the_address_answers_with_the_page(served: Serve) -> None:
 @pytest.mark.parametrize("token", ["", "x", "../x", "open", "%00", "\\"])
 def test_without_the_token_nothing_is_answered(served: Serve, token: str) -> None:
     asked = served(WRITE)
-    for path in ("/", "/plan", "/diffs?look=1&from=0&to=9", "/events?look=1", "/apply"):
-        answer = asked(path, GO if path == "/apply" else None, token=token)
+    for path in ("/", "/live.js", "/review.css", "/events?look=1", "/apply", "/choose"):
+        answer = asked(path, GO if path in ("/apply", "/choose") else None, token=token)
         assert answer.status == 403
         assert b"a.txt" not in answer.body
     assert not (asked.workspace / "a.txt").exists()
@@ -144,11 +145,26 @@ def test_this_machine_may_be_called_localhost(served: Serve) -> None:
 def test_no_other_page_can_ask_for_anything(served: Serve, origin: str | None) -> None:
     asked = served(WRITE)
     origin = origin and origin.format(host=asked.host)
-    for path in ("/apply", "/check", "/stop", "/undo", "/look", "/next", "/quit"):
+    for path in (
+        "/apply",
+        "/choose",
+        "/rows",
+        "/context",
+        "/text",
+        "/edit",
+        "/place",
+        "/stop",
+        "/undo",
+        "/look",
+        "/next",
+        "/show",
+        "/ticket",
+        "/quit",
+    ):
         assert asked(path, GO, Origin=origin).status == 403
     assert not (asked.workspace / "a.txt").exists()
     if origin:
-        assert asked("/plan", Origin=origin).status == 403
+        assert asked("/live.js", Origin=origin).status == 403
 
 
 def test_asking_by_get_does_nothing(served: Serve) -> None:
@@ -166,9 +182,11 @@ def test_only_this_machine_is_listened_to(served: Serve) -> None:
 
 def test_every_answer_says_that_nothing_else_may_be_loaded(served: Serve) -> None:
     asked = served(WRITE)
-    for answer in (asked("/"), asked("/plan"), asked("/none"), asked("/", token="x")):
+    for answer in (asked("/"), asked("/live.js"), asked("/none"), asked("/", token="x")):
         policy = answer.headers["Content-Security-Policy"]
-        assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert policy.startswith(
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
+        )
         assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
         assert "http" not in policy
@@ -188,23 +206,38 @@ def test_what_a_browser_is_started_with_leads_to_the_page_once(served: Serve) ->
     assert second.status == 403
 
 
-HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{style}}"
+HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{look}}"
+
+
+class Tags(HTMLParser):
+    """Collects the elements of a page, each with the names of its attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[tuple[str, tuple[str, ...]]] = set()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Take note of an element."""
+        self.found.add((tag, tuple(name for name, _value in attributes)))
 
 
 def test_nothing_of_an_answer_or_a_file_is_markup(served: Serve, tmp_path: Path) -> None:
-    """The page is the same text whatever is shown, but for one block of JSON that has no `<` in it."""
-    (tmp_path / "a.txt").write_text(HOSTILE)
-    tasks = [
-        {"action": "write", "path": f"x{HOSTILE}", "content": HOSTILE},
-        {"action": "write", "path": "a.txt", "content": "y"},
-        {"action": "run", "command": f"python3 '{HOSTILE}'"},
-        {"action": "edit", "path": "a.txt", "search": HOSTILE, "replace": HOSTILE},
-    ]
-    document = f"{HOSTILE}\n```json\n{json.dumps({'tasks': tasks})}\n```\n{HOSTILE}"
-    block = re.compile(r'(?<=<script type="application/json" id="data">)[^<>&]*(?=</script>)')
-    pages = [served(text)("/").body.decode() for text in (document, WRITE)]
-    assert len(json.loads(block.findall(pages[0])[0])["operations"]) == 4
-    assert block.sub("", pages[0]) == block.sub("", pages[1])
+    """A hostile answer has the elements and attributes of a harmless one that is the same in all else."""
+    pages = []
+    for text in (HOSTILE, "x" * len(HOSTILE)):
+        (tmp_path / "a.txt").write_text(f"{text}\n")
+        tasks = [
+            {"action": "write", "path": f"x{text.replace('/', '_')}", "content": text},
+            {"action": "write", "path": "a.txt", "content": "y"},
+            {"action": "run", "command": f"python3 '{text}'"},
+            {"action": "edit", "path": "a.txt", "search": f"{text}!", "replace": text},
+        ]
+        document = f"{text}\n```json\n{json.dumps({'tasks': tasks})}\n```\n{text}"
+        tags = Tags()
+        tags.feed(served(document)("/").body.decode())
+        pages.append(tags.found)
+    assert ("article", ("id", "class", "data-index", "data-name", "tabindex", "aria-labelledby")) in pages[0]
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +306,7 @@ def test_a_page_that_shows_another_answer_chooses_nothing(served: Serve) -> None
     assert asked("/next", b"nothing here").status == 202
     assert asked.until("look")
     assert asked("/apply", GO).status == 409
-    assert asked("/diffs?look=1&from=0&to=1").status == 409
+    assert asked("/rows", {"look": 1, "index": 0, "hunk": 1}).status == 409
 
 
 def _ask_events(running: Review) -> socket.socket:
@@ -285,12 +318,29 @@ def _ask_events(running: Review) -> socket.socket:
     return page
 
 
-def test_it_ends_when_the_last_page_is_closed(review: Callable[..., Review]) -> None:
+def test_it_stays_when_the_last_page_is_closed_and_the_same_command_opens_it_again(
+    review: Callable[..., Review],
+) -> None:
     running = review(WRITE)
-    first, second = _ask_events(running), _ask_events(running)
-    first.close()
-    second.close()
-    assert running.end() == (1, "", "clada: not executed\n")
+    page = _ask_events(running)
+    page.close()
+    stays = running.process.stderr.readline() if running.process.stderr else ""
+    assert stays.startswith("clada: the page was closed; the review stays for 10 minutes")
+    for words in ((str(running.top / "answer.md"),), ("/dev/null",)):
+        assert running.again(*words) == (0, f"{running.address}\n", "clada: this review is open already\n")
+    (listed,) = (running.top / "home/.local/state/clada/reviews").iterdir()
+    assert listed.stat().st_mode & 0o777 == 0o600
+    running.process.send_signal(signal.SIGINT)
+    assert running.end() == (130, "", "")
+    assert not listed.exists()
+
+
+def test_a_review_that_was_left_ends_after_its_time(tmp_path: Path) -> None:
+    settings = clada.Settings(workspace=str(tmp_path), record="none")
+    session = Session(WRITE.encode(), clada.parse, settings, patience=0.1)
+    session.open()
+    session.leave()
+    assert select([session.ended], [], [], 60)[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -338,9 +388,9 @@ def test_an_interrupt_ends_the_run_in_order(review: Callable[..., Review]) -> No
 def test_what_depends_on_what_is_left_out_is_named(served: Serve) -> None:
     twice = served(WRITE + WRITE.replace("new", "newer"))
     request = {"look": 1, "chosen": {"1": None}, "answers": {}}
-    (warning,) = json.loads(twice("/check", request).body)
+    (warning,) = json.loads(twice("/choose", request).body)
     assert all(words in warning for words in ("a.txt", "task 2", "without task 1"))
-    assert json.loads(twice("/check", {**request, "chosen": {"0": None}}).body) == []
+    assert json.loads(twice("/choose", {**request, "chosen": {"0": None}}).body) == []
 
 
 def test_the_answers_to_two_equal_commands_are_their_own(served: Serve) -> None:
@@ -356,13 +406,8 @@ MISMATCH = '<---SEARCH file="a.txt"--->\ntwo\n<---REPLACE--->\n2\n<---END--->\n'
 
 
 def as_shown(review: Served) -> dict[str, Any]:
-    """Return what the page asks for if nobody touches anything."""
-    operations = json.loads(review("/plan").body)["operations"]
-    return {
-        "look": 1,
-        "chosen": {str(each["index"]): None for each in operations if each["taken"]},
-        "answers": {},
-    }
+    """Return what the page asks for if a person touches nothing."""
+    return {"look": 1, **review.session.choices.to_dict()}
 
 
 def test_a_failure_that_was_not_touched_is_reported_as_the_error_that_it_is(
@@ -411,8 +456,8 @@ def test_the_heading_says_what_was_not_applied(served: Serve, answer: str, headi
 
 
 def test_what_is_not_applied_is_shown_before_anything_is_carried_out(served: Serve) -> None:
-    shown = json.loads(served(WRITE + '\n<remove path="b.txt"/>\n')("/plan").body)
-    assert shown["not_applied"] == ["not applied: CML operation at line 5 (the answer is in CSL)"]
+    shown = served(WRITE + '\n<remove path="b.txt"/>\n')("/").body
+    assert b"not applied: CML operation at line 5 (the answer is in CSL)" in shown
 
 
 @pytest.mark.parametrize(
@@ -450,18 +495,19 @@ def test_all_of_a_block_is_taken_also_what_comes_after_a_failure(served: Serve, 
 def test_what_was_shown_as_failing_and_would_be_done_now_is_told(served: Serve, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("two\n")
     asked = served(WRITE + MISMATCH)
-    assert json.loads(asked("/check", as_shown(asked)).body) == []
-    without = json.loads(asked("/check", {"look": 1, "chosen": {"1": None}, "answers": {}}).body)
+    assert json.loads(asked("/choose", as_shown(asked)).body) == []
+    without = json.loads(asked("/choose", {"look": 1, "chosen": {"1": None}, "answers": {}}).body)
     assert without[-1] == "task 2 was shown as failing, and is carried out if the others are left out"
 
 
 def test_an_answer_that_was_cut_off_has_a_report_to_copy(served: Serve) -> None:
-    shown = json.loads(served('<---WRITE file="a.txt"--->\nhi\n')("/plan").body)
-    assert shown["fatal"] in shown["for_llm"]
-    assert shown["for_llm"].endswith("Correct the document, and send all of it again.\n")
-    assert json.loads(served(WRITE)("/plan").body)["for_llm"] is None
-    assert json.loads(served("")("/plan").body)["for_llm"] is None
-    prose = json.loads(served("Just prose.\n")("/plan").body)["for_llm"]
+    cut = served('<---WRITE file="a.txt"--->\nhi\n').session.review
+    assert cut.for_model
+    assert cut.for_model.endswith("Correct the document, and send all of it again.\n")
+    assert served(WRITE).session.review.for_model is None
+    assert served("").session.review.for_model is None
+    prose = served("Just prose.\n").session.review.for_model
+    assert prose
     assert prose.startswith("No operations were found.\n")
 
 
@@ -471,3 +517,150 @@ def test_the_heading_says_that_a_run_was_stopped(served: Serve) -> None:
     asked.until("output")
     asked("/stop", {})
     assert asked.until("report")["heading"] == "1 of 2 failed"
+
+
+AREA = "def area(w, h):\n    return w * h\n"
+NEARLY = '<---SEARCH file="a.py"--->\n    return w+h\n<---REPLACE--->\n    return round(w * h)\n<---END--->\n'
+TWICE = '<---SEARCH file="a.py"--->\nx = 1\n<---REPLACE--->\nx = 2\n<---END--->\n'
+
+
+def look_again(asked: Served, path: str, request: Any) -> int:
+    """Ask for something that leads to another look, and return its number."""
+    look = asked.session._number
+    assert asked(path, request).status == 202
+    asked.session.wait()
+    assert asked.session._number == look + 1
+    return look + 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "before", "line", "after"),
+    [
+        (NEARLY, AREA, 2, AREA.replace("w * h", "round(w * h)")),
+        (TWICE, "x = 1\ny\nx = 1\n", 3, "x = 1\ny\nx = 2\n"),
+    ],
+)
+def test_a_person_chooses_the_place_of_an_edit(  # noqa: PLR0913, PLR0917 (a table)
+    served: Serve, tmp_path: Path, answer: str, before: str, line: int, after: str
+) -> None:
+    (tmp_path / "a.py").write_text(before)
+    asked, says = served(answer), f"line {line} chosen by the user"
+    assert asked("/place", {"look": 1, "index": 0, "first": 90, "last": 90}).status == 409
+    look = look_again(asked, "/place", {"look": 1, "index": 0, "first": line, "last": line})
+    assert says in asked("/").body.decode()
+    back = look_again(asked, "/place", {"look": look, "index": 0})
+    assert says not in asked("/").body.decode()
+    look = look_again(asked, "/place", {"look": back, "index": 0, "first": line, "last": line})
+    asked("/apply", {**as_shown(asked), "look": look})
+    asked.session.wait()
+    assert (tmp_path / "a.py").read_text() == after
+    assert asked.session.report
+    assert says in asked.session.report.text(for_llm=True)
+
+
+def test_a_person_edits_the_new_text_and_the_model_is_told(served: Serve, tmp_path: Path) -> None:
+    asked = served(WRITE)
+    hunk = {"look": 1, "index": 0, "hunk": 1}
+    assert json.loads(asked("/text", hunk).body) == {"now": "new\n", "original": "new\n"}
+    shown = asked("/edit", {**hunk, "text": "newer"}).body.decode()
+    assert "edited by you" in shown
+    assert "edited by you" in asked("/").body.decode()
+    assert json.loads(asked("/text", hunk).body) == {"now": "newer", "original": "new\n"}
+    assert "edited by you" not in asked("/edit", {**hunk, "text": None}).body.decode()
+    asked("/edit", {**hunk, "text": "newer"})
+    asked("/apply", GO)
+    report = asked.until("report")
+    assert (tmp_path / "a.txt").read_text() == "newer\n"
+    assert report["text"] == "[task-1] SUCCESS: WRITE - a.txt (created, 6 bytes, edited by the user)\n"
+    assert "edited by the user" in report["for_llm"]
+
+
+def test_the_line_ends_of_an_edited_text_stay(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    asked = served(MISMATCH)
+    assert asked("/edit", {"look": 1, "index": 0, "hunk": 1, "text": "one\nII\n"}).status == 200
+    asked("/apply", GO)
+    asked.until("report")
+    assert (tmp_path / "a.txt").read_bytes() == b"one\r\nII\r\n"
+
+
+def test_notes_go_to_the_model(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{number}\n" for number in range(60)))
+    new = "".join(f"{'new' if number in (3, 50) else number}\n" for number in range(60)).rstrip()
+    asked = served(
+        WRITE.replace("new", new) + WRITE.replace("a.txt", "b.txt") + WRITE.replace("a.txt", "c.txt")
+    )
+    notes = {"0.2": "keep\nfifty", "1": "there is one already", "2": "good"}
+    asked("/apply", {"look": 1, "chosen": {"0": [1], "2": None}, "answers": {}, "notes": notes})
+    text = asked.until("report")["for_llm"]
+    assert "[task-2] SKIP: WRITE - not chosen: there is one already (b.txt)" in text
+    assert text.endswith(
+        "\nThe user says:\n- on hunk 2 of task 1 (write a.txt): keep fifty\n- on task 3 (write c.txt): good\n"
+    )
+
+
+def test_choices_stay_when_the_same_answer_is_looked_at_again(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old\n")
+    asked = served(WRITE + WRITE.replace("a.txt", "b.txt") + SLEEP)
+    request = {
+        "look": 1,
+        "chosen": {"0": None},
+        "answers": {"2": "once"},
+        "notes": {"1": "no"},
+        "viewed": [0],
+    }
+    asked("/edit", {"look": 1, "index": 0, "hunk": 1, "text": "mine"})
+    assert asked("/choose", request).status == 200
+    before = asked.session.choices.to_dict()
+    look_again(asked, "/look", b"")
+    assert asked.session.choices.to_dict() == before
+    (tmp_path / "a.txt").write_text("changed\n")  # and so has the hunk that was edited
+    look_again(asked, "/look", b"")
+    assert asked.session.choices.to_dict() == {**before, "edits": {}}
+    look_again(asked, "/next", WRITE.encode())
+    assert asked.session.choices.to_dict()["notes"] == {}
+
+
+def test_lines_around_a_hunk_are_shown_when_they_are_asked_for(served: Serve, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 100)))
+    asked = served('<---SEARCH file="a.txt"--->\nline 50\n<---REPLACE--->\nx\n<---END--->\n')
+    assert 'data-from="1" data-to="46"' in asked("/").body.decode()
+    shown = asked("/context", {"look": 1, "index": 0, "from": 27, "to": 46, "shift": 0}).body.decode()
+    assert shown.count("<tr>") == 20
+    assert "line 27" in shown
+    assert 'data-n="46"' in shown
+
+
+def test_an_answer_that_arrives_is_shown_when_nothing_else_is_chosen_from(served: Serve) -> None:
+    asked = served("")
+    asked.session.offer(WRITE.encode(), "one.md")
+    asked.session.wait()
+    assert asked.session.text == WRITE.encode()
+    asked.session.offer(SLEEP.encode(), "two.md")
+    told = next(news for _number, news in asked.session.events(0, 2) if news)
+    assert told == [{"type": "arrived", "count": 1, "source": "two.md"}]
+    assert asked.session.text == WRITE.encode()
+    look_again(asked, "/show", b"")
+    assert asked.session.text == SLEEP.encode()
+    assert asked("/show", b"").status == 409
+
+
+def test_after_an_undo_the_page_shows_what_is_there(review: Callable[..., Review]) -> None:
+    running = review(WRITE, {"a.txt": "old\n"})
+    page = _apply(running, {**GO, "answers": {}})
+    seen = b""
+    while b'"recorded"' not in seen:
+        seen += page.recv(65536)
+    address = urlsplit(running.address)
+    connection = HTTPConnection(address.netloc, timeout=30)
+    connection.request("POST", f"{address.path}undo", b"", {"Origin": f"http://{address.netloc}"})
+    assert connection.getresponse().status == 202
+    while b'"look"' not in seen:
+        seen += page.recv(65536)
+    connection.close()
+    connection = HTTPConnection(address.netloc, timeout=30)
+    connection.request("GET", address.path)
+    assert b"Undone: restored a.txt." in connection.getresponse().read()
+    connection.close()
+    page.close()
+    assert running.read("a.txt") == "old\n"

@@ -24,6 +24,7 @@ CLIPBOARD = Setting("clipboard", "switch", False, "watch the clipboard instead o
 SETTLE = Setting(
     "settle", "duration", DEFAULTS["settle"], "how long an answer must be unchanged", READING, "TIME"
 )
+REVIEW = Setting("review", "switch", False, "show each answer on a page in the browser", OUTPUT)
 NO_OPEN = Setting("no_open", "switch", False, "print the address, do not open a browser", OUTPUT)
 HTML = Setting("html", "text", None, "write the plan as one HTML file", OUTPUT, "FILE")
 LIMIT = Setting("limit", "number", 20, "how many runs to list; 0: all", OUTPUT, "NUMBER")
@@ -99,6 +100,7 @@ _OF_COMMANDS = (
     TO,
     CLIPBOARD,
     SETTLE,
+    REVIEW,
     NO_OPEN,
     HTML,
     LIMIT,
@@ -198,11 +200,18 @@ COMMANDS: dict[str, Command] = {
     "watch": Command(
         "[FILE|DIR]",
         "apply each answer that is saved there, or copied",
-        (*(name for name in _ALL if name not in ("confirm", "json")), "clipboard", "settle"),
+        (
+            *(name for name in _ALL if name not in ("confirm", "json")),
+            "clipboard",
+            "settle",
+            "review",
+            "no_open",
+        ),
         APPLY,
         examples=(
             ("clada watch answer.md", "each time that you save an answer there"),
             ("clada watch --clipboard", "each time that you copy an answer"),
+            ("clada watch --review ~/Downloads", "choose and apply each of them in the browser"),
         ),
         inside=False,
         asks_for_trust=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from clada.cli import document
 from clada.errors import UsageError, system_words
 from clada.report import counted
@@ -40,16 +42,18 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
     text = document.read(arguments, console)
     if text is None:
         return 2
-    from clada.review.page import Shown, exported
+    from clada.review.page import Review, exported
 
     file = options["html"]
     _refuse_other_file(file)
     plan = plan_for(text, document.settings_of(options))
     consent = (lambda _question: True) if document.terminal_is_available() else None
     report, previews = preview(plan, document.settings_of(options), consent=consent)
-    page = exported(Shown(plan, report, previews), start_delimiter=options["start_delimiter"])
+    workspace = os.path.abspath(options["workspace"])
+    review = Review(plan, report, previews, start_delimiter=options["start_delimiter"], workspace=workspace)
+    page = exported(review)
     try:
-        with open(file, "w", encoding="utf-8") as written:
+        with open(file, "w", encoding="utf-8", errors="replace") as written:
             written.write(page)
     except OSError as error:
         raise UsageError(f"--html: {system_words(error)}") from None

@@ -6,6 +6,7 @@ import os
 import sys
 from select import select
 
+from clada.cli import open_reviews
 from clada.cli.console import STDIN
 from clada.cli.document import read, settings_of, with_uncommitted
 from clada.cli.first_use import with_record
@@ -28,17 +29,38 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Serve the page until it is closed; return the exit code of the last run, 1 where there was none."""
     # Without a document there is a page to paste one into.
-    text = b"" if not arguments and os.isatty(STDIN) else read(arguments, console)
+    is_empty = not arguments and os.isatty(STDIN)
+    text = b"" if is_empty else read(arguments, console)
     from clada.review.server import Server
-    from clada.review.session import Session
+    from clada.review.session import PATIENCE, Session
 
+    workspace = os.path.realpath(options["workspace"])
+    if running := open_reviews.find(workspace, text or b""):
+        console.write(f"{running.address}\n")
+        console.complain("clada: this review is open already")
+        open_page(running.address_to_open, options, console)
+        return DONE
     options = with_uncommitted(options, arguments)
     options = with_record(options, console)
-    session = Session(text or b"", lambda text: plan_for(text, settings_of(options)), settings_of(options))
-    with stop_on_signals(session.stop) as stop, Server(session) as server:
+
+    def say_that_it_stays() -> None:
+        minutes = round(PATIENCE / 60)
+        stays = f"the page was closed; the review stays for {minutes} minutes: clada review opens it again"
+        console.complain(f"clada: {stays}, Ctrl+C ends it")
+
+    session = Session(
+        text or b"",
+        lambda text: plan_for(text, settings_of(options)),
+        settings_of(options),
+        on_alone=say_that_it_stays,
+    )
+    with (
+        stop_on_signals(session.stop) as stop,
+        Server(session) as server,
+        open_reviews.listed(workspace, server.address),
+    ):
         console.write(f"{server.address}\n")
-        if not options.get("no_open") and not open_browser(server.address_to_open):
-            console.complain("clada: no browser was found: open the address in one")
+        open_page(server.address_to_open, options, console)
         select([session.ended, stop.handle], [], [])
         session.wait()  # a run that is under way is finished, or stopped by the signal
     if session.report:
@@ -51,6 +73,12 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         console.complain("clada: not executed")
         return session.unexecuted.exit_code or FAILED
     return session.report.exit_code if session.report else DONE
+
+
+def open_page(address: str, options: dict[str, Any], console: Console) -> None:
+    """Open a page in the browser, unless only its address is wanted."""
+    if not options.get("no_open") and not open_browser(address):
+        console.complain("clada: no browser was found: open the address in one")
 
 
 def open_browser(address: str) -> bool:

@@ -83,7 +83,7 @@ class Terminal(Console):
             self.count_rows(text)
         spans: dict[int, list[tuple[int, int]]] = {}
         if self._styles and any(kind == "removed" for kind, _text in lines):
-            from clada.cli.changed_words import changed_words
+            from clada.text.changed_words import changed_words
 
             spans = changed_words(lines)
         shown = [

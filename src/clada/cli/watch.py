@@ -1,4 +1,7 @@
-"""`clada watch`: each answer that is saved, or copied, is shown, asked about, carried out and reported."""
+"""`clada watch`: each answer that is saved, or copied, is shown, asked about, carried out and reported.
+
+With `--review`, a page in the browser shows each of them, and one tab stays open all day.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.cli.console import Console
+    from clada.cli.review_page import ReviewPage
     from clada.model import Plan
     from clada.report import Report
 
@@ -60,7 +64,8 @@ class Watch:
         self._options = {**options, "confirm": not options.get("yes")}
         self._console = console
         self._terminal = open_terminal()
-        if self._terminal is None and self._options["confirm"] and not options["dry_run"]:
+        asks_here = self._options["confirm"] and not options["dry_run"] and not options.get("review")
+        if self._terminal is None and asks_here:
             hint = "--yes carries out each answer without asking"
             raise CladaError("io_error", "clada watch needs a terminal to ask on", hint)
         self._done: list[bytes] = []  # texts that were carried out
@@ -70,20 +75,38 @@ class Watch:
         self._written: list[str] = []  # files that it changed: no answers, wherever they are
         self._tracked: list[str] = []  # answers that git tracks, as it was told
         self._code: int | None = None  # the exit code, once it is to end
+        self._page: ReviewPage | None = None  # that shows answers instead of the terminal
 
     def close(self) -> None:
-        """Let go of the terminal."""
+        """Let go of the terminal, and of the page."""
         if self._terminal is not None:
             os.close(self._terminal)
+        if self._page:
+            self._page.close()
+
+    def _open_page(self, own: Sequence[str]) -> None:
+        """Open the page of a review, if one was asked for; `own` are files that no commit is to have."""
+        if self._options.get("review"):
+            from clada.cli.review_page import ReviewPage
+
+            self._page = ReviewPage(with_uncommitted(self._options, own), self._console)
 
     def files(self, place: WatchedFiles) -> int:
         """Attend to each file that is saved at a place."""
+        self._open_page(place.uncommitted)
         self._say(f"watching {place.place}")
         self._keep_out_of_commits(place)
         self._offer()
+        before = place.signatures()
         for settled in place.ticks():
             for path in settled:
                 self._take_file(place, path)
+            if self._take_reports():
+                place.leave(self._written)
+                if self._ran:
+                    self._leave_changed(place, before)
+            if self._page and not self._page.is_busy:
+                before = place.signatures()
             self._take_key()
             if self._code is not None:
                 break
@@ -92,6 +115,7 @@ class Watch:
     def clipboard(self) -> int:
         """Attend to each text that is copied, if it has operations."""
         copied = ClipboardWatch()
+        self._open_page(())
         self._say("watching the clipboard")
         self._offer()
         for text in copied.ticks():
@@ -99,6 +123,7 @@ class Watch:
                 plan = plan_for(text, settings_of(self._options))
                 if plan.has_operations or plan.fatal:
                     self._take(text, plan, COPIED)
+            self._take_reports()
             self._take_key()
             if self._code is not None:
                 break
@@ -147,6 +172,9 @@ class Watch:
         self._last, self._written, self._ran = (text, source), [], False
         if before := self._done_before(text):
             self._say(f"{source} {before}")
+        elif self._page:
+            self._say("an answer was copied" if source == COPIED else f"{source} was saved")
+            self._page.offer(text, source)
         else:
             self._carry_out(plan, source, self._options)
         self._offer()
@@ -182,6 +210,15 @@ class Watch:
             return
         if code > SIGNALLED:
             self._code = code
+
+    def _take_reports(self) -> bool:
+        """Keep the reports on what was carried out on the page; return whether there was one."""
+        reports = self._page.take_reports() if self._page else []
+        for report, source, text in reports:
+            if report.fatal is None:
+                self._done.append(text)
+            self._keep(report, source or COPIED)
+        return bool(reports)
 
     def _keep(self, report: Report, source: str) -> None:
         """Have the report ready to be pasted."""
@@ -225,7 +262,7 @@ class Watch:
         if self._terminal is None:
             return
         keys = ["[c] copy the report"] if self._report and _has_clipboard() else []
-        keys += ["[r] do it again"] if self._last else []
+        keys += ["[r] do it again"] if self._last and not self._page else []
         self._say("waiting; " + "  ".join([*keys, "[q] quit"]))
 
     def _take_key(self) -> None:
@@ -238,7 +275,7 @@ class Watch:
             self._code = 0
         elif key in ("c", "copy") and self._report:
             self._copy()
-        elif key in ("r", "again") and self._last:
+        elif key in ("r", "again") and self._last and not self._page:
             text, source = self._last
             self._carry_out(
                 plan_for(text, settings_of(self._options)), source, {**self._options, "again": True}

@@ -40,6 +40,18 @@ class FileHunk(Value):
     lines: tuple[Line, ...]  # as a diff shows it, its header first
     edited: bool = False  # by the user
 
+    @property
+    def changed_words(self) -> dict[int, list[tuple[int, int]]]:
+        """What differs within each line that was changed, by the line's number in `lines`."""
+        from clada.text.changed_words import changed_words  # late: it loads difflib
+
+        return changed_words(self.lines)
+
+    def with_text(self, text: bytes) -> FileHunk:
+        """Return the hunk with another new text, which the user wrote."""
+        lines = (self.lines[0], *compared_lines(self.old, text))
+        return self.replace(new=text, lines=lines, edited=True)
+
 
 def diff_lines(
     changed: Sequence[tuple[str, bytes | None, bytes | None]],
@@ -191,10 +203,27 @@ def _file_hunks(hunks: Iterable[DiffHunk]) -> list[FileHunk]:
     ]
 
 
+def compared_lines(old: bytes, new: bytes) -> Iterator[Line]:
+    """Yield all lines of two short texts as one hunk shows them, without its header."""
+    before, after = split_lines(old), split_lines(new)
+    at = 0
+    for change in line_changes(before, after):
+        yield from _signed_lines(" ", before[at : change.start])
+        yield from _signed_lines("-", before[change.start : change.end])
+        yield from _signed_lines("+", after[change.new_start : change.new_end])
+        at = change.end
+    yield from _signed_lines(" ", before[at:])
+
+
 def _shown_lines(hunk: DiffHunk) -> Iterator[Line]:
     """Yield the lines of a hunk, its header first, with control characters escaped."""
     yield "hunk", hunk.header
     for sign, text in hunk.lines:
+        yield from _signed_lines(sign, [text])
+
+
+def _signed_lines(sign: str, texts: Sequence[bytes]) -> Iterator[Line]:
+    for text in texts:
         line = text.removesuffix(b"\n").decode(errors="replace")
         yield LINE_KINDS[sign], f"{sign}{escape_controls(line)}"
         if not text.endswith(b"\n"):

@@ -55,7 +55,8 @@ def summary(report: Report) -> str:
     parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
         is_read = task.status == "success" and task.operation == "read"  # an empty file has no output
-        if _status_of(task) not in (*FINISHED, "planned") or task.output or task.is_part or is_read:
+        is_told = task.output or task.is_part or is_read or getattr(task.outcome, "is_users", False)
+        if is_told or _status_of(task) not in (*FINISHED, "planned"):
             line = status_line(task_for_model(task), notation)[1]
             about = (*_advice(task.outcome, report), *_explain(task), *_repairs(task), *_output(task))
             parts.append("\n".join([line, *about]))

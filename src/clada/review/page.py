@@ -1,149 +1,199 @@
-"""A plan as a page: what is shown of it as JSON, and the page around that, in one HTML text.
+"""A plan as a page: rendered on the server, piece by piece, with what a person has chosen so far.
 
-Nothing of an answer or a file is ever written as markup: all of it is JSON, in a data block that no browser
-executes, and the script of the page puts it in as text. The page has our own style and script in it, and its
-policy allows these two alone, by their hashes.
+Nothing of an answer or a file becomes markup (markup.py). A page that is served may load the style and the
+scripts of its server alone; one that is kept as a file has them in it, and may load nothing.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from time import strftime
 from typing import TYPE_CHECKING
 
 import clada
+from clada.review.cards import Cards, badge, counts
+from clada.review.choices import Choices
+from clada.review.groups import Shown, groups
+from clada.review.markup import MINUS, Markup, el, join, odd_text
+from clada.review.prose import proses, rendered
+from clada.review.words import lines_changed, plural
 from clada.selection import mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from clada.review.groups import Group
     from clada.selection import Preview
 
-AT_ONCE = 40  # operations whose diffs are in the page itself; those of others are asked for
-MOST_PROSE = 4000  # characters beside one operation
-FENCES = (b"```", b"~~~")
-# What notations have around their operations, on a line of its own: it is not what the answer says.
-MARKUP = re.compile(r'[\s\[\]{},:]*("?tasks?"?[\s\[\]{},:]*)?|\s*</?[a-zA-Z][^<>]*>\s*')
+STYLE = "review.css"
+SCRIPTS = ("live.js", "choose.js", "run.js", "view.js")  # of a page that is served
+STATIC_SCRIPT = "view.js"  # of one that is a file
+SELF = "'self'"
 
 
-class Shown:
-    """A plan, what its dry run says of each operation, and what a page shows of that."""
+class Review:
+    """A plan, what its dry run says of each operation, and how a page shows that."""
 
-    def __init__(self, plan: clada.Plan, report: clada.Report, previews: Sequence[Preview]) -> None:
+    def __init__(  # noqa: PLR0913 (named)
+        self,
+        plan: clada.Plan,
+        report: clada.Report,
+        previews: Sequence[Preview],
+        *,
+        start_delimiter: str,
+        workspace: str,
+        notes: Sequence[str] = (),
+    ) -> None:
         self.plan, self.report, self.previews = plan, report, previews
-
-    def overview(self, start_delimiter: str, **more: Any) -> dict[str, Any]:
-        """Return what the page has from the start: all but the diffs, and the first of these."""
-        items = [item for block in self.plan.blocks for item in block.operations]
-        proses = list(_proses(self.plan, start_delimiter))
-        fatal = self.report.fatal
-        return {
-            **more,
-            "notation": self.plan.notation,
-            "fatal": fatal.sentence if fatal else None,
-            # For a model that can mend its answer; another refusal is not the model's to mend.
-            "for_llm": self.report.text(for_llm=True) if self._is_for_the_model else None,
-            "not_applied": [each.text for each in self.report.not_applied],
-            "notes": list(self.report.notes),
-            "operations": [
-                {
-                    **task_dict(preview.task),
-                    **_of_item(item),
-                    "lacking": getattr(preview.task.outcome, "needs_approval", None),
-                    "invalid": preview.task.invalid,
-                    # Also what would fail: the report says why. Only what a person takes out is not wanted.
-                    "taken": not preview.task.invalid,
-                    "prose": prose,
-                    **_size(preview),
-                }
-                for item, preview, prose in zip(items, self.previews, proses[:-1], strict=True)
-            ]
-            if self.previews
-            else [],
-            "closing": proses[-1],
-            "diffs": self.diffs(0, AT_ONCE),
-        }
+        self.workspace, self.notes = workspace, notes
+        items = [item for block in plan.blocks for item in block.operations]
+        *said, self.closing = proses(plan, start_delimiter)
+        self.operations = [
+            Shown(item, each, prose) for item, each, prose in zip(items, previews, said, strict=False)
+        ]
+        self.groups = groups(self.operations)
+        self.mask = mask_of(report)
+        self._rows: dict[tuple[int, ...], Markup] = {}
+        self._before = {path: old for path, old, _new in report.changes}
 
     @property
-    def _is_for_the_model(self) -> bool:
-        """Whether only another answer helps: this one cannot be read, or has no operations."""
-        return bool(self.plan.fatal or (self.plan.source.strip() and not self.plan.has_operations))
+    def is_empty(self) -> bool:
+        """Whether there is no answer yet."""
+        return not self.plan.source
 
-    def diffs(self, start: int, end: int) -> dict[int, list[list[str]]]:
-        """Return the hunks of these operations, each as the lines of a diff, its header first."""
-        mask = mask_of(self.report)
-        return {
-            preview.task.index: [[mask(text) for _kind, text in hunk.lines] for hunk in preview.hunks]
-            for preview in self.previews[start:end]
+    @property
+    def for_model(self) -> str | None:
+        """The report for a model that can mend its answer, if nothing of it can be carried out."""
+        is_for_model = self.plan.fatal or (self.plan.source.strip() and not self.plan.has_operations)
+        return self.report.text(for_llm=True) if is_for_model else None
+
+    def cards(self, choices: Choices, *, live: bool) -> Cards:
+        """Return what renders cards with these choices."""
+        return Cards(self._before, self.mask, choices, live=live, rendered_rows=self._rows)
+
+    # The parts of the page.
+
+    def pieces(self, choices: Choices, *, live: bool, look: int = 0) -> Iterator[str]:
+        """Yield the page in pieces: all that is seen first comes first."""
+        start, middle, end = _template(live=live)
+        where = os.path.basename(self.workspace) or self.workspace
+        kind = "clada review" if live else f"clada plan of {strftime('%Y-%m-%d %H:%M')}"
+        parts = {
+            "title": join(f"{where} · {kind}"),
+            "kind": join(kind),
+            "where": el("b", odd_text(where), title=self.workspace),
+            "look": str(look),
         }
+        # In one pass: what is put in is not looked through for marks of its own.
+        yield re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], start)
+        yield self._tree(choices)
+        yield middle
+        yield self._top(live=live)
+        cards = self.cards(choices, live=live)
+        for group in self.groups:
+            yield cards.card(group)
+        yield rendered(self.closing)
+        yield end
+
+    def _tree(self, choices: Choices) -> Markup:
+        if not self.groups:
+            return el("p", "Files and commands of an answer are listed here.", class_="quiet")
+        return el("ul", *(self._tree_entry(group, choices) for group in self.groups), id="entries")
+
+    def _tree_entry(self, group: Group, choices: Choices) -> Markup:
+        first, kind = group.operations[0], group.kind
+        name = group.path.split("\n")[0]
+        folder, _, file = name.rpartition("/") if first.preview.task.path else ("", "", name)
+        path = el(
+            "span",
+            el("span", odd_text(f"{folder}/"), class_="folder") if folder else None,
+            el("span", odd_text(file), class_="file"),
+            class_="path",
+            title=name,
+        )
+        target = group.id if len(group.operations) > 1 else f"op-{first.index}"
+        link = el("a", badge(kind), path, counts(*group.lines), href=f"#{target}")
+        inner = [
+            el("li", el("a", badge(each.kind), f"{task.label} {task.operation}", href=f"#op-{each.index}"))
+            for each in group.operations
+            for task in (each.preview.task,)
+        ]
+        return el(
+            "li",
+            link,
+            el("ul", *inner) if len(inner) > 1 else None,
+            data_kinds=" ".join({each.kind for each in group.operations}),
+            data_lacking=any(each.lacking for each in group.operations),
+            data_text=name.lower(),
+            class_="viewed" if first.index in choices.viewed else None,
+        )
+
+    def _top(self, *, live: bool) -> Markup:
+        """Return the summary, and what is to be said of the answer as a whole."""
+        return join(
+            self._summary(), el("section", *self._messages(live=live), id="messages", aria_label="Notes")
+        )
+
+    def _summary(self) -> Markup:
+        """Return the numbers, each a link to what it counts."""
+        if not self.operations:
+            return el("h2", id="summary", class_="unseen")
+        files = {each.preview.task.path for each in self.operations if each.preview.task.path}
+        added, removed = (
+            sum(numbers) for numbers in zip(*(group.lines for group in self.groups), strict=True)
+        )
+        failing = [each for each in self.operations if each.is_failing]
+        waiting = [each for each in self.operations if each.lacking]
+        deleting = [each for each in self.operations if each.kind == "delete"]
+        removing = [each for each in self.operations if lines_changed(each.preview)[1]]
+        commands = f"{plural(len(waiting), 'command')} {'needs' if len(waiting) == 1 else 'need'} you"
+        rows: list[tuple[Sequence[Shown], str, str]] = [
+            (
+                self.operations,
+                "",
+                f"{plural(len(self.operations), 'operation')} in {plural(len(files), 'file')}",
+            ),
+            (self.operations if added else (), "plus", f"+{added:,}"),
+            (removing, "minus", f"{MINUS}{removed:,}"),
+            (deleting, "bad", plural(len(deleting), "deletion")),
+            (failing, "bad", f"{len(failing):,} will fail"),
+            (waiting, "wait", commands),
+        ]
+        numbers = [
+            el("a", words, href=f"#op-{counted[0].index}", class_=colour or None)
+            for counted, colour, words in rows
+            if counted
+        ]
+        return el("h2", *numbers, id="summary")
+
+    def _messages(self, *, live: bool) -> Iterator[Markup]:
+        report = self.report
+        for note in self.notes:
+            yield el("p", note, class_="message good")
+        if report.fatal:
+            yield el("p", report.fatal.sentence, class_="message bad")
+        for each in report.not_applied:
+            yield el("p", each.text, class_="message bad")
+        if self.for_model and live:
+            yield el("button", "Copy for the chat", type="button", class_="primary copy-plan")
+            yield el(
+                "textarea", self.for_model, id="for-model", hidden=True, readonly=True, aria_label="report"
+            )
+        if self.is_empty:
+            yield Markup(_static("empty.html"))
+        else:
+            for note in report.notes:
+                yield el("p", note, class_="message")
 
 
-def task_dict(task: clada.Task) -> dict[str, Any]:
-    """Return a task as the report in JSON has it."""
-    block = clada.BlockReport(0, task.label, True, True, (task,))
-    shown: dict[str, Any] = clada.Report(None, (block,)).to_dict()["blocks"][0]["tasks"][0]
-    return shown
-
-
-def _of_item(item: clada.Operation | clada.Invalid) -> dict[str, Any]:
-    if not isinstance(item, clada.Run):
-        return {"command": None, "dir": None}
-    return {"command": item.command, "dir": item.dir}
-
-
-def _size(preview: Preview) -> dict[str, int]:
-    """Return how long the diff of an operation is, so that its place can be kept."""
-    kinds = [kind for hunk in preview.hunks for kind, _text in hunk.lines]
-    return {
-        "hunks": len(preview.hunks),
-        "rows": len(kinds),
-        "added": kinds.count("added"),
-        "removed": kinds.count("removed"),
-    }
-
-
-def _proses(plan: clada.Plan, start_delimiter: str) -> Iterator[str]:
-    """Yield what the answer says before each operation, and after the last."""
-    at, in_fence = 0, False
-    for item in [item for block in plan.blocks for item in block.operations]:
-        start, end = item.span
-        prose, in_fence = _prose(plan.source[at:start], start_delimiter, in_fence=in_fence)
-        said, _, last = prose.rpartition("\n")
-        is_name = last.strip("*`#: ") == item.target  # of the file, right above its content
-        yield (said if is_name else prose).strip()[:MOST_PROSE]
-        lines = plan.source[start:end].strip().splitlines() or [b""]
-        if lines[0].startswith(FENCES):  # it may hold its fence, or the beginning of it
-            in_fence = not lines[-1].startswith(FENCES)
-        at = max(at, end)
-    yield _prose(plan.source[at:], start_delimiter, in_fence=in_fence)[0][:MOST_PROSE]
-
-
-def _prose(data: bytes, start_delimiter: str, *, in_fence: bool) -> tuple[str, bool]:
-    """Return what is said between two operations, and whether it ends inside a fence.
-
-    A fence that is open at either end is that of an operation.
-    """
-    kept: list[str] = []
-    fenced: list[str] = []
-    is_own = False  # the fence is all here
-    for line in data.decode(errors="replace").splitlines():
-        if line.lstrip().encode().startswith(FENCES):
-            kept += fenced if is_own else []
-            fenced, in_fence = [], not in_fence
-            is_own = in_fence
-        elif in_fence:
-            fenced.append(f"    {line}")
-        elif not line.startswith(start_delimiter) and (not line.strip() or not MARKUP.fullmatch(line)):
-            kept.append(line)
-    return "\n".join(kept).strip(), in_fence
-
-
-# The page.
+# The page around them.
 
 
 @cache
@@ -151,17 +201,38 @@ def _static(name: str) -> str:
     return (files("clada.review") / "static" / name).read_text(encoding="utf-8")
 
 
+def static_file(name: str) -> tuple[str, bytes]:
+    """Return type and content of a file that a served page loads."""
+    return f"text/{'css' if name == STYLE else 'javascript'}; charset=utf-8", _static(name).encode()
+
+
+@cache
+def _template(*, live: bool) -> tuple[str, str, str]:
+    """Return the page before its tree, between that and its cards, and after them."""
+    style, script = _static(STYLE), _static(STATIC_SCRIPT)
+    allowed = policy(connects=False, script=script, style=style)
+    loaded = f'<link rel="stylesheet" href="{STYLE}">\n<script type="module" src="{SCRIPTS[0]}"></script>'
+    contained = (
+        f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
+        f'<style>{style}</style>\n<script type="module">{script}</script>'
+    )
+    parts = {"head": loaded if live else contained, "mode": "live" if live else "static"}
+    page = re.sub(r"\{\{(head|mode)\}\}", lambda mark: parts[mark[1]], _static("review.html"))
+    start, middle, end = re.split(r"\{\{(?:tree|cards)\}\}", page)
+    return start, middle, end
+
+
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def policy(*, connects: bool, script: str = "", style: str = "") -> str:
-    """Return what a page may load and run: its own style and script; and, if served, what its server says."""
+    """Return what a page may load and run: this script and style, or those of its server; nothing else."""
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(script or _static('review.js'))}",
-            f"style-src {_hash(style or _static('review.css'))}",
+            f"script-src {_hash(script) if script else SELF}",
+            f"style-src {_hash(style) if style else SELF}",
             *(["connect-src 'self'"] if connects else []),
             "img-src data:",  # for the icon that there is not
             "base-uri 'none'",
@@ -176,20 +247,6 @@ def as_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def page(data: dict[str, Any], *, served: bool) -> str:
-    """Return the page with this data: to be served, or to be kept as a file."""
-    meta = "" if served else f'<meta http-equiv="Content-Security-Policy" content="{policy(connects=False)}">'
-    parts = {
-        "policy": meta,
-        "style": _static("review.css"),
-        "data": as_json(data),
-        "script": _static("review.js"),
-    }
-    # One pass: what is put in is not looked through for marks of its own.
-    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _static("review.html"))
-
-
-def exported(shown: Shown, **more: Any) -> str:
+def exported(review: Review) -> str:
     """Return one HTML file with all of a plan in it, to be attached to a ticket, say."""
-    overview = shown.overview(**more, live=False)
-    return page({**overview, "diffs": shown.diffs(0, len(shown.previews))}, served=False)
+    return "".join(review.pieces(Choices.of_all(review.previews), live=False))

@@ -3,7 +3,7 @@
 1. It listens on the loopback address, and each path starts with a token that only the printed address has.
 2. The Host must be ours, so that no name of a stranger leads here; an Origin must be ours, too, and who asks
    for something to be done must have one: no other page can.
-3. The page may load and run nothing but its own style and script (page.py).
+3. The page may load and run nothing but its own style and scripts (page.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import select
 import socket
 from functools import partial
+from hashlib import sha256
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,8 +21,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from clada.review.page import policy
-from clada.review.session import RefusedError
+from clada.review.page import SCRIPTS, STYLE, policy, static_file
+from clada.review.refused import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,12 @@ class Server(ThreadingHTTPServer):
         self._ticket = None
         return True
 
+    def new_ticket(self, text_hash: bytes) -> dict[str, Any]:
+        """Return another such address, and whether the answer with this hash is shown; any is for no hash."""
+        self._ticket = token_urlsafe(24)
+        shown = sha256(self.session.text).hexdigest().encode()
+        return {"address": self.address_to_open, "is_shown": text_hash in (b"", shown)}
+
     def __enter__(self) -> Self:
         Thread(target=partial(self.serve_forever, 0.1), daemon=True).start()
         return self
@@ -97,9 +104,8 @@ class Handler(BaseHTTPRequestHandler):
             {
                 "": self._page,
                 OPENED: self._lead,
-                "plan": lambda _query: self._send_json(self.server.session.overview),
-                "diffs": self._diffs,
                 "events": self._events,
+                **{name: partial(self._static, name) for name in (STYLE, *SCRIPTS)},
             }
         )
 
@@ -109,11 +115,18 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(
             {
                 "apply": lambda body: session.apply(json.loads(body)),
-                "check": lambda body: self._send_json(session.warnings(json.loads(body))),
+                "choose": lambda body: self._send_json(session.choose(json.loads(body))),
+                "rows": lambda body: self._send_html(session.rows(json.loads(body))),
+                "context": lambda body: self._send_html(session.context(json.loads(body))),
+                "text": lambda body: self._send_json(session.hunk_text(json.loads(body))),
+                "edit": lambda body: self._send_html(session.edit(json.loads(body))),
+                "place": lambda body: session.place(json.loads(body)),
                 "stop": lambda _body: session.stop(),
                 "undo": lambda _body: session.undo(),
                 "look": lambda _body: session.next(None),
                 "next": session.next,
+                "show": lambda _body: session.show_next(),
+                "ticket": lambda body: self._send_json(self.server.new_ticket(body)),
                 "quit": lambda _body: session.end(),
             },
             has_body=True,
@@ -164,14 +177,20 @@ class Handler(BaseHTTPRequestHandler):
     # What is answered.
 
     def _page(self, _query: dict[str, list[str]]) -> None:
-        self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.session.page)
+        """Send the page as it is rendered: a browser shows its beginning at once."""
+        self._sent = self.close_connection = True  # its end is the end of the connection
+        self.send_response(HTTPStatus.OK)
+        self._send_headers("text/html; charset=utf-8")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for piece in self.server.session.page():
+            self.wfile.write(piece.encode(errors="replace"))
+
+    def _static(self, name: str, _query: dict[str, list[str]]) -> None:
+        self._send(HTTPStatus.OK, *static_file(name))
 
     def _lead(self, _query: dict[str, list[str]]) -> None:
         self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", Location=f"/{self.server.token}/")
-
-    def _diffs(self, query: dict[str, list[str]]) -> None:
-        look, start, end = (int(query[name][0]) for name in ("look", "from", "to"))
-        self._send_json(self.server.session.diffs(look, start, end))
 
     def _events(self, query: dict[str, list[str]]) -> None:
         """Send events as they come, as long as the page is there."""
@@ -211,6 +230,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send_json(self, value: Any) -> None:
         self._send(HTTPStatus.OK, "application/json", json.dumps(value).encode())
+
+    def _send_html(self, fragment: str) -> None:
+        self._send(HTTPStatus.OK, "text/html; charset=utf-8", fragment.encode(errors="replace"))
 
     def _send(self, status: int, kind: str, data: bytes, **more: str) -> None:
         self._sent = True

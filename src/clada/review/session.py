@@ -4,92 +4,170 @@ from __future__ import annotations
 
 import os
 import threading
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import clada
-from clada.review.page import Shown, page, task_dict
-from clada.selection import preview, select, warnings
+from clada.review.choices import Choices, editable_text
+from clada.review.page import Review
+from clada.review.refused import RefusedError
+from clada.review.words import heading, outcome
+from clada.selection import choose_place, find_places, preview, select, warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from clada.report.diff import FileHunk
-    from clada.selection import Chosen, Preview
+    from clada.review.groups import Shown
+    from clada.review.markup import Markup
+    from clada.selection import Place
 
     Parse = Callable[[bytes], clada.Plan]
-    Work = Callable[[clada.Stop], Callable[[], None]]
+    Finish = Callable[[], None]  # what is done at the very end of some work
+    Work = Callable[[clada.Stop], Finish]
 
-GRACE = 3.0  # seconds that a page has to come back, for it may be loaded again
+GRACE = 3.0  # seconds that a page has to come back after everything was carried out: it may be loaded again
+PATIENCE = 600.0  # the same while there is something to choose
 BEAT = 1.0  # seconds between two looks whether a page is still there
-ANSWERS = {answer: answer for answer in "once once+network always always+network no never".split()}
-MOST_NAMED = 5  # paths in a message
-MOST_TEXT = 200_000  # characters of a report that a page shows
+MAX_NAMED = 5  # paths in a message
+MAX_TEXT = 200_000  # characters of a report that a page shows
+MAX_FAILURES = 100  # failures that are listed above a report
 AND_MORE = "… and more, which the terminal will show\n"
-
-
-class RefusedError(Exception):
-    """A request that cannot be met now, or makes no sense: the status of HTTP, and a sentence."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+SENSELESS = "this is not what the page asks for"
 
 
 class Session:
     """What the pages of one review share. Everything it says is told as events, in order, to all of them.
 
     One thing is done at a time: while a run, an undo or a new look is under way, others are refused.
+    `on_alone` is called when the last page was closed, `on_report` after each run.
     """
 
-    def __init__(self, text: bytes, parse: Parse, settings: clada.Settings) -> None:
+    def __init__(  # noqa: PLR0913 (named)
+        self,
+        text: bytes,
+        parse: Parse,
+        settings: clada.Settings,
+        *,
+        patience: float | None = PATIENCE,
+        on_alone: Callable[[], None] = lambda: None,
+        on_report: Callable[[clada.Report, str, bytes], None] = lambda *_: None,
+    ) -> None:
         # The page marks files that run by themselves: choosing one is a yes.
         self.settings = settings.replace(allow_autorun=True)
-        self._parse, self._text = parse, text
+        self._parse, self._text, self._source = parse, text, ""
+        self._patience, self._on_alone, self._on_report = patience, on_alone, on_report
         self._changed = threading.Condition()
         self._events: list[dict[str, Any]] = []
         self._number = 0  # of the look that is shown
         self._done = False  # what is shown was carried out
         self._stop: clada.Stop | None = None  # of what is under way
+        self._places: dict[int, Place] = {}  # that the person chose, by index
+        self._waiting: list[tuple[bytes, str]] = []  # answers that arrived, and where from
         self._pages = 0
-        self._was_open = False
+        self._alone_since: float | None = None  # no page was there before
         self.report: clada.Report | None = None  # of the last run
         self._has_run = False
         self.ended, self._end = os.pipe()
+        self.review: Review
+        self.choices: Choices
         self._look(text)()
 
     @property
     def unexecuted(self) -> clada.Report | None:
         """What the plan says of the answer that is shown, if none was carried out; None if one was."""
-        return None if self._has_run or self.overview["empty"] else self.shown.report
+        return None if self._has_run or self.review.is_empty else self.review.report
+
+    @property
+    def text(self) -> bytes:
+        """The answer that is shown."""
+        return self._text
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way."""
+        return self._stop is not None
 
     # What is shown.
 
-    def _look(self, text: bytes) -> Callable[[], None]:
-        """Read an answer, and try it; return what shows it."""
+    def _look(
+        self,
+        text: bytes,
+        places: Mapping[int, Place] | None = None,
+        notes: Sequence[str] = (),
+        source: str = "",
+    ) -> Finish:
+        """Read an answer, and try it; return what shows it. Choices on the same answer stay."""
         plan = self._parse(text)
-        shown = Shown(plan, *preview(plan, self.settings))
-        number = self._number + 1
-        overview = shown.overview(
-            self.settings.start_delimiter,
-            live=True,
-            look=number,
-            workspace=os.path.abspath(self.settings.workspace),
-            empty=not text,
-        )
-        html = page(overview, served=True).encode()  # now, so that a browser need not wait for it
+        chosen = dict(places or {})
+        for index, place in chosen.items():
+            plan = choose_place(plan, index, place)
+        report, previews = preview(plan, self.settings)
+        if any(each.task.index in chosen and not each.task.ok for each in previews):
+            return self._look(text, None, notes, source)  # the lines are not as they were
+        workspace = os.path.abspath(self.settings.workspace)
+        delimiter = self.settings.start_delimiter
+        review = Review(
+            plan, report, previews, start_delimiter=delimiter, workspace=workspace, notes=notes
+        )  # fmt: skip
+        is_same = self._number > 0 and text == self._text and len(previews) == len(self.review.previews)
 
         def show() -> None:
-            self._text, self.shown, self.overview, self.page = text, shown, overview, html
-            self._number, self._done, self._events = number, False, []
+            self.choices = (
+                self.choices.carried_over(self.review.previews, previews)
+                if is_same
+                else Choices.of_all(previews)
+            )
+            self._text, self.review, self._places = text, review, chosen
+            self._source = source if not is_same else self._source
+            self._number, self._done, self._events = self._number + 1, False, []
+            self._tell_waiting()
 
         return show
 
-    def diffs(self, look: int, start: int, end: int) -> dict[int, list[list[str]]]:
-        """Return the diffs of some operations."""
+    def page(self) -> Iterator[str]:
+        """Yield the page that shows it, in pieces."""
         with self._changed:
-            self._expect({"look": look})
-            return self.shown.diffs(start, end)
+            review, choices, look = self.review, self.choices, self._number
+        return review.pieces(choices, live=True, look=look)
+
+    def _shown(self, request: Any) -> Shown:
+        """Return the operation that a request is about."""
+        self._expect(request)
+        try:
+            index = int(request["index"])
+            if index < 0:
+                raise IndexError
+            return self.review.operations[index]
+        except (LookupError, TypeError, ValueError):
+            raise RefusedError(400, SENSELESS) from None
+
+    def rows(self, request: Any) -> Markup:
+        """Return all rows of a hunk."""
+        with self._changed:
+            shown = self._shown(request)
+            hunk = self.choices.hunk(shown.index, _numbered_hunk(shown, request))
+            return self.review.cards(self.choices, live=True).rows(shown, hunk)
+
+    def context(self, request: Any) -> Markup:
+        """Return lines of a file around its hunks."""
+        with self._changed:
+            shown = self._shown(request)
+            first, last, shift = (int(request[name]) for name in ("from", "to", "shift"))
+            return self.review.cards(self.choices, live=True).context(shown, max(1, first), last, shift)
+
+    def hunk_text(self, request: Any) -> dict[str, str]:
+        """Return the new text of a hunk: as it is now, and as the answer has it."""
+        with self._changed:
+            shown = self._shown(request)
+            hunk = _numbered_hunk(shown, request)
+            original = editable_text(hunk, self.review.mask)
+            if original is None:
+                raise RefusedError(409, "this text cannot be edited here")
+            return {
+                "now": self.choices.edits.get(f"{shown.index}.{hunk.number}", original),
+                "original": original,
+            }
 
     def events(self, after: int, look: int) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Yield the events of this look from this one on, as they come, and nothing now and then."""
@@ -109,40 +187,61 @@ class Session:
             self._events.append({"type": type_, **values})
             self._changed.notify_all()
 
+    def _tell_waiting(self) -> None:
+        if self._waiting:
+            self._tell("arrived", count=len(self._waiting), source=self._waiting[0][1])
+
     # What is asked for.
 
-    def _chosen(self, request: Any) -> tuple[Chosen, dict[int, str]]:
-        """Return what a request chooses, by index: hunks or all; and the answers to what commands ask."""
-        known = {str(each.task.index): each for each in self.shown.previews}
-        try:
-            chosen = {
-                known[key].task.index: _hunks(known[key], numbers)
-                for key, numbers in request["chosen"].items()
-            }
-            answers = {known[key].task.index: ANSWERS[answer] for key, answer in request["answers"].items()}
-        except (AttributeError, LookupError, TypeError, ValueError):
-            raise RefusedError(400, "this is not what the page asks for") from None
-        return chosen, answers
-
-    def warnings(self, request: Any) -> list[str]:
-        """Return what depends on what a request leaves out."""
+    def choose(self, request: Any) -> list[str]:
+        """Keep what a page has chosen; return what depends on what it leaves out."""
         with self._changed:
             self._expect(request)
-            chosen, _answers = self._chosen(request)
-            shown = self.shown
-        labels = [each.task.label for each in shown.previews]
-        plan = select(shown.plan, chosen)
-        return [*warnings(plan, labels), *self._unforeseen(plan)]
+            choices = self._read(request)
+            if self._done or self._stop:
+                return []
+            self.choices, review = choices, self.review
+        labels = [each.task.label for each in review.previews]
+        plan = select(review.plan, choices.selection(review.previews))
+        return [*warnings(plan, labels), *self._unforeseen(plan, review)]
 
-    def _unforeseen(self, plan: clada.Plan) -> Iterator[str]:
+    def _unforeseen(self, plan: clada.Plan, review: Review) -> Iterator[str]:
         """Yield what was shown as failing, and is carried out now that something else is left out."""
-        failing = {each.task.index for each in self.shown.previews if each.task.status == "error"}
-        if not failing - plan.left_out.keys():
+        failing = {each.index for each in review.operations if each.is_failing}
+        is_all = len(plan.left_out) == len(review.plan.left_out)
+        if is_all or not failing - plan.left_out.keys():
             return
         report, _previews = preview(plan, self.settings)
         for task in report.tasks:
             if task.index in failing and task.status == "planned":
                 yield f"task {task.label} was shown as failing, and is carried out if the others are left out"
+
+    def edit(self, request: Any) -> Markup:
+        """Keep the text that a person gave a hunk, or the answer's again; return the hunk as it is now."""
+        with self._changed:
+            shown = self._shown(request)
+            hunk, text = _numbered_hunk(shown, request), request["text"]
+            if self._done or editable_text(hunk, self.review.mask) is None:
+                raise RefusedError(409, "this text cannot be edited here")
+            edits = {**self.choices.edits, f"{shown.index}.{hunk.number}": text}
+            if not isinstance(text, str):
+                del edits[f"{shown.index}.{hunk.number}"]
+            self.choices = Choices({**self.choices.to_dict(), "edits": edits})
+            return self.review.cards(self.choices, live=True).hunk(shown, hunk)
+
+    def place(self, request: Any) -> None:
+        """Begin to try an edit at the lines that a person chose; or, without lines, as the answer has it."""
+        with self._changed:
+            shown = self._shown(request)
+            places = {index: place for index, place in self._places.items() if index != shown.index}
+            if request.get("first") is not None:
+                found = find_places(shown.item, shown.preview)
+                wanted = request["first"], request.get("last")
+                place = next((each for each in found if (each.first, each.last) == wanted), None)
+                if place is None or self._done:
+                    raise RefusedError(409, "these lines cannot be chosen")
+                places[shown.index] = place
+            self._begin(lambda _stop: self._look(self._text, places))
 
     def apply(self, request: Any) -> None:
         """Begin to carry out what was chosen."""
@@ -150,9 +249,9 @@ class Session:
             self._expect(request)
             if self._done:
                 raise RefusedError(409, "this was carried out already: look again first")
-            chosen, answers = self._chosen(request)
-            told = {"chosen": request["chosen"], "answers": request["answers"]}
-            self._begin(lambda stop: self._run(chosen, answers, told, stop))
+            choices = self._read(request)
+            self._begin(lambda stop: self._run(choices, stop))
+            self.choices = choices
 
     def undo(self) -> None:
         """Begin to take back the last run."""
@@ -165,13 +264,39 @@ class Session:
     def next(self, text: bytes | None) -> None:
         """Begin to look at another answer, or again at this one."""
         with self._changed:
-            self._begin(lambda _stop: self._look(self._text if text is None else text))
+            if text is None:
+                self._begin(lambda _stop: self._look(self._text, self._places))
+            else:
+                self._begin(lambda _stop: self._look(text))
+
+    def offer(self, text: bytes, source: str) -> None:
+        """Show an answer that has arrived: now, unless a person is still choosing from another."""
+        with self._changed:
+            self._waiting.append((text, source))
+            is_free = not self._stop and (self._done or self.review.is_empty)
+            if is_free and len(self._waiting) == 1:
+                self.show_next()
+            else:
+                self._tell_waiting()
+
+    def show_next(self) -> None:
+        """Begin to look at the answer that arrived first."""
+        with self._changed:
+            if not self._waiting:
+                raise RefusedError(409, "there is no other answer")
+            text, source = self._waiting[0]
+            self._begin(lambda _stop: self._look(text, source=source))
+            del self._waiting[0]
 
     def stop(self) -> None:
         """End the run that is under way, in order."""
         with self._changed:
             if self._stop and self._stop.signal is None:
                 self._stop.set()
+
+    def _read(self, request: Any) -> Choices:
+        """Return what a page has chosen; edited texts are sent by themselves."""
+        return Choices.read({**request, "edits": self.choices.edits}, self.review.previews)
 
     def _expect(self, request: Any) -> None:
         if not isinstance(request, dict) or request.get("look") != self._number:
@@ -196,22 +321,20 @@ class Session:
             self._changed.notify_all()
         self._end_unless_looked_at()
 
-    def _telling(self, type_: str, **values: Any) -> Callable[[], None]:
+    def _telling(self, type_: str, **values: Any) -> Finish:
         return lambda: self._tell(type_, **values)
 
     # What is done. Each returns what is done at its very end.
 
-    def _run(
-        self, chosen: Chosen, answers: dict[int, str], told: dict[str, Any], stop: clada.Stop
-    ) -> Callable[[], None]:
-        """Carry out what was chosen; pages are told of that in the words of the one that asked for it."""
-        shown = self.shown
-        if stale := self._stale(shown.report):
+    def _run(self, choices: Choices, stop: clada.Stop) -> Finish:
+        """Carry out what was chosen."""
+        review = self.review
+        if stale := self._stale(review.report):
             return self._telling("failed", message=f"changed since this was shown: {stale}; look again")
-        running = _Running(self, answers)
-        self._tell("begun", **told)
+        running = _Running(self, choices)
+        self._tell("begun")
         report = clada.execute(
-            select(shown.plan, chosen),
+            select(review.plan, choices.selection(review.previews), choices.reasons()),
             on_event=running.take,
             ask=running.ask,
             stop=stop,
@@ -220,35 +343,48 @@ class Session:
         text = report.text()
         with self._changed:
             self.report, self._done, self._has_run = report, report.fatal is None, True
+        self._on_report(report, self._source, self._text)
+        failures = [task for task in report.tasks if not task.ok]
         return self._telling(
             "report",
             ok=report.ok,
-            heading=_heading(report),
+            heading=heading(report),
             done=self._done,
-            text=text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\n{AND_MORE}",
-            for_llm=report.text(for_llm=True),
+            failures=[
+                {
+                    "index": task.index,
+                    "text": f"{task.operation} {task.target}: {outcome(task, planned=False)[1]}",
+                }
+                for task in failures[:MAX_FAILURES]
+            ],
+            text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n{AND_MORE}",
+            for_llm=report.text(for_llm=True) + _notes(choices, review),
             recorded=report.recorded,
         )
 
     def _stale(self, seen: clada.Report) -> str:
         """Return which files are not as they were when this was shown."""
-        now, _previews = preview(self.shown.plan, self.settings)
+        now, _previews = preview(self.review.plan, self.settings)
         before = {path: old for path, old, _new in seen.changes}
         after = {path: old for path, old, _new in now.changes}
         paths = sorted({path for path in before | after if before.get(path) != after.get(path)})
         if not paths and [task.status for task in now.tasks] != [task.status for task in seen.tasks]:
             return "the workspace"
-        more = ["…"] if len(paths) > MOST_NAMED else []
-        return ", ".join([*paths[:MOST_NAMED], *more])
+        more = ["…"] if len(paths) > MAX_NAMED else []
+        return ", ".join([*paths[:MAX_NAMED], *more])
 
-    def _undo(self, number: int) -> Callable[[], None]:
+    def _undo(self, number: int) -> Finish:
+        """Undo a run, and look again: the page shows what is there now."""
         options = {name: getattr(self.settings, name) for name in ("git_author", "lock_timeout")}
         try:
             undone = clada.undo(self.settings.workspace, number, **options)
-        except clada.CladaError as trouble:
-            return self._telling("failed", message=trouble.error.sentence)
+        except clada.CladaError as error:
+            return self._telling("failed", message=error.error.sentence)
         self.report = None
-        return self._telling("undone", restored=undone.restored, removed=undone.removed, notes=undone.notes)
+        words = [("restored", undone.restored), ("removed", undone.removed)]
+        did = "; ".join(f"{how} {_first_few(paths)}" for how, paths in words if paths)
+        notes = [f"Undone: {did or 'there was nothing to restore'}.", *undone.notes]
+        return self._look(self._text, self._places, notes)
 
     # Who is there.
 
@@ -256,25 +392,47 @@ class Session:
         """Take note that a page is there."""
         with self._changed:
             self._pages += 1
-            self._was_open = True
 
     def leave(self) -> None:
         """Take note that a page is gone; if it was the last, and does not come back, this ends."""
         with self._changed:
             self._pages -= 1
+            self._alone_since = monotonic()
         self._end_unless_looked_at()
 
     def _end_unless_looked_at(self) -> None:
-        """End the review in a moment unless a page connects again, for example after a reload."""
-        timer = threading.Timer(GRACE, self._end_if_alone)
+        """End the review later unless a page connects again, for example after a reload."""
+        self._later(GRACE, self._end_or_wait)
+
+    def _end_or_wait(self) -> None:
+        """End a review in which nothing is left to choose; otherwise say that it stays for a while."""
+        with self._changed:
+            if not self._is_alone(GRACE):
+                return
+            is_over = self._patience is not None and (self._done or self.review.is_empty)
+        if is_over:
+            self.end()
+            return
+        self._on_alone()
+        if self._patience is not None:
+            wait = self._patience
+            self._later(max(0.0, wait - GRACE), lambda: self.end() if self._is_alone(wait) else None)
+
+    def _is_alone(self, seconds: float) -> bool:
+        """Whether no page was there for so long, and nothing is under way."""
+        with self._changed:
+            since = self._alone_since
+            return (
+                since is not None
+                and not self._pages
+                and not self._stop
+                and monotonic() - since >= seconds - 0.1
+            )
+
+    def _later(self, seconds: float, action: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, action)
         timer.daemon = True
         timer.start()
-
-    def _end_if_alone(self) -> None:
-        with self._changed:
-            alone = self._was_open and not self._pages and not self._stop
-        if alone:
-            self.end()
 
     def end(self) -> None:
         """End the review."""
@@ -290,10 +448,10 @@ class Session:
 class _Running:
     """What is told of a run, and answered in it."""
 
-    def __init__(self, session: Session, answers: dict[int, str]) -> None:
+    def __init__(self, session: Session, choices: Choices) -> None:
         self._tell = session._tell  # noqa: SLF001 (a part of it)
-        self._indexes = {each.task.label: each.task.index for each in session.shown.previews}
-        self._answers = answers
+        self._indexes = {each.task.label: each.task.index for each in session.review.previews}
+        self._answers = {int(index): answer for index, answer in choices.answers.items()}
         self._current = -1
 
     def take(self, event: clada.Event) -> None:
@@ -307,7 +465,16 @@ class _Running:
             case clada.OutputTruncated(label=label):
                 self._tell("output", index=self._indexes[label], lines=["[output truncated]"])
             case clada.TaskEnded(task=task):
-                self._tell("ended", **{**task_dict(task), "output": []})
+                colour, words = outcome(task, planned=False)
+                is_failed = not task.ok
+                self._tell(
+                    "ended",
+                    index=task.index,
+                    status=task.status,
+                    colour=colour,
+                    words=words,
+                    failed=is_failed,
+                )
             case clada.Note(text=text):
                 self._tell("note", text=text)
             case clada.BlockSkipped():
@@ -319,28 +486,28 @@ class _Running:
         return answer if network or answer is None else answer.removesuffix("+network")
 
 
-def _heading(report: clada.Report) -> str:
-    """Return how a run went, in a few words."""
-    if report.fatal:
-        return "Nothing was carried out"
-    tasks, failed, missed = len(report.tasks), report.count("error"), len(report.not_applied)
-    unfinished = sum(not task.ok for task in report.tasks)
-    left_out = report.count("skipped") - unfinished  # by a person
-    rows = (
-        (failed, f"{failed} of {tasks} failed"),
-        (unfinished, f"{unfinished} of {tasks} not carried out"),
-        (missed, f"{missed} of {tasks + missed} not applied"),
-        (not tasks, "No operations were found"),
-        (not report.ok, "Done, with an error"),
-        (left_out == tasks, "Nothing was chosen"),
-        (left_out, f"Done, {left_out} not chosen"),
-    )
-    return next((words for applies, words in rows if applies), "Done")
+def _numbered_hunk(shown: Shown, request: Any) -> Any:
+    try:
+        return next(hunk for hunk in shown.preview.hunks if hunk.number == int(request["hunk"]))
+    except (LookupError, StopIteration, TypeError, ValueError):
+        raise RefusedError(400, SENSELESS) from None
 
 
-def _hunks(shown: Preview, numbers: list[int] | None) -> tuple[FileHunk, ...] | None:
-    """Return the hunks with these numbers; None, which is all there is, for none."""
-    if numbers is None:
-        return None
-    hunks = {hunk.number: hunk for hunk in shown.hunks}
-    return tuple(hunks[number] for number in numbers)
+def _notes(choices: Choices, review: Review) -> str:
+    """Return what the person says of operations and hunks, for the model; the report has reasons."""
+    told = choices.reasons()
+    lines = []
+    for key, note in choices.notes.items():
+        index, _, number = key.partition(".")
+        if number or int(index) not in told:
+            task = review.previews[int(index)].task
+            hunk = f"hunk {number} of " if number else ""
+            lines.append(
+                f"- on {hunk}task {task.label} ({task.operation} {task.target.splitlines()[0]}): {note}\n"
+            )
+    return "".join(["\nThe user says:\n", *lines]) if lines else ""
+
+
+def _first_few(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    return ", ".join(paths[:MAX_NAMED]) + more

@@ -3,7 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
-from clada.cli.changed_words import MAX_PAIRS, changed_words
+from clada.text.changed_words import MAX_PAIRS, changed_words
 
 
 def marked(*texts: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which words differ between the removed and the added lines of a diff, so that a terminal can mark them."""
+"""Which words differ between the removed and the added lines of a diff, so that they can be marked."""
 
 from __future__ import annotations
 

@@ -1,0 +1,114 @@
+"""The operations of an answer, grouped by the file that they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import clada
+from clada.review.markup import MINUS
+from clada.review.words import lines_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clada.selection import Preview
+
+    Item = clada.Operation | clada.Invalid
+
+# Badge and name of each kind of operation, the most notable first.
+KINDS = {
+    "failing": ("!", "will fail"),
+    "command": ("$", "command"),
+    "delete": (MINUS, "deleted"),
+    "move": ("→", "moved"),
+    "new": ("+", "new"),
+    "replace": ("↻", "replaced"),
+    "edit": ("~", "edited"),
+    "other": ("·", "other"),
+}
+RESULTS = {"created": "new", "overwritten": "replace", "removed": "delete", "moved": "move", "edited": "edit"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One operation with all that the page shows of it."""
+
+    item: Item
+    preview: Preview
+    prose: str
+
+    @property
+    def index(self) -> int:
+        """Its index in the document."""
+        return self.preview.task.index
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it would fail."""
+        return self.preview.task.status == "error"
+
+    @property
+    def lacking(self) -> str | None:
+        """Why a person has to approve it; None if that is not so."""
+        needed: str | None = getattr(self.preview.task.outcome, "needs_approval", None)
+        return needed
+
+    @property
+    def kind(self) -> str:
+        """One of KINDS."""
+        task = self.preview.task
+        if self.is_failing:
+            return "failing"
+        if isinstance(self.item, clada.Run):
+            ways = {
+                change.how for change in getattr(task.outcome, "changes", ())
+            }  # of one that clada carries out
+            return "delete" if ways == {"removed"} else "move" if "moved" in ways else "command"
+        how = getattr(getattr(task.outcome, "done", task.outcome), "how", "")
+        if how == "unchanged":
+            return "other"
+        return RESULTS.get(how, "edit" if task.operation in ("edit", "write") else "other")
+
+    @property
+    def name(self) -> str:
+        """The operation and its target, in one line."""
+        return f"{self.preview.task.operation} {self.preview.task.target}".split("\n")[0]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The operations on one file with no command between them; or one command."""
+
+    path: str
+    operations: tuple[Shown, ...]
+
+    @property
+    def kind(self) -> str:
+        """The most notable kind of its operations."""
+        kinds = {each.kind for each in self.operations}
+        return next(kind for kind in KINDS if kind in kinds)
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """How many lines it adds and removes."""
+        changed = [lines_changed(each.preview) for each in self.operations]
+        return sum(added for added, _removed in changed), sum(removed for _added, removed in changed)
+
+    @property
+    def id(self) -> str:
+        """The id of its card."""
+        return f"file-{self.operations[0].index}"
+
+
+def groups(operations: Sequence[Shown]) -> list[Group]:
+    """Return the operations by file, in the order in which they are carried out: commands stay between."""
+    found: dict[tuple[int, str], list[Shown]] = {}
+    part = 0
+    for each in operations:
+        is_command = isinstance(each.item, clada.Run)
+        part += is_command
+        path = each.preview.task.path if not is_command else None
+        found.setdefault((part, path or f"\0{each.index}"), []).append(each)
+        part += is_command
+    return [Group(each[0].preview.task.target, tuple(each)) for each in found.values()]
