@@ -27,7 +27,14 @@ KINDS = {
     "edit": ("~", "edited"),
     "other": ("·", "other"),
 }
-RESULTS = {"created": "new", "overwritten": "replace", "removed": "delete", "moved": "move", "edited": "edit"}
+RESULTS = {
+    "created": "new",
+    "overwritten": "replace",
+    "removed": "delete",
+    "moved": "move",
+    "edited": "edit",
+    "merged": "edit",
+}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ WOULD = {
     "removed": "would remove",
     "ran": "would run",
     "read": "would read",
+    "merged": "would be merged",
 }
 
 
