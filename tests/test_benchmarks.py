@@ -29,7 +29,7 @@ SMALL: dict[str, Callable[[], Iterable[Row]]] = {
 @pytest.mark.parametrize("part", bench.PARTS)
 def test_each_part_measures(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows come, as far as programs are installed to compare with; all that a part runs must succeed."""
-    for module in (start, git, batch, rivals):
+    for module in (start, git, rivals):
         monkeypatch.setattr(module, "installed", _this_environment)
     rows = list[Row]()
     try:

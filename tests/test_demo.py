@@ -37,7 +37,7 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
         '+    """Return the perimeter of a rectangle."""',
         "[clada:post] ",
         "[clada:pre] ",
-        "undone: run 1 (2 edits, 1 write, 1 run: shapes.py, ",
+        "undone: run 1 (1 of 2 edits, 1 write, 1 run: shapes.py, ",
     ):
         assert text in shown
     assert "\x1b" not in shown

@@ -67,7 +67,7 @@ def test_one_signal_ends_the_command_skips_the_rest_and_still_reports(
     assert repository.git("show", "--name-only", "--format=").split() == ["before.txt"]
     assert "interrupted" in repository("history").stdout
     assert repository("history").stdout.splitlines()[1].split("  ")[-2:] == [
-        "1 of 2 writes, 1 run",
+        "1 of 2 writes, 0 of 1 run",
         "before.txt, sh -c 'echo started; sleep 60', after.txt",
     ]
 
