@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test test-slow test-all check cover bench screenshots cases docs applybench clean
+.PHONY: demo test test-slow test-all check cover bench screenshots cases docs applybench pyz pythons release clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -43,6 +43,15 @@ docs: $(VENV)/.docs         ## the docs as a site, in build/site; dead links are
 
 applybench: $(VENV)/.run    ## appliers compared on real changes (docs/applybench.md); FULL=1 for all tasks
 	$(BIN)/python -m applybench --page docs/applybench.md $(if $(FULL),--full)
+
+pyz: $(VENV)/.run           ## clada as one file, build/clada.pyz, for every Python from 3.11 on
+	$(BIN)/python -m tools.build_pyz build/clada.pyz
+
+pythons: $(VENV)/.run       ## the tests that are not slow under every Python from 3.11 on
+	$(BIN)/python -m tools.pythons tests -n $(WORKERS)
+
+release: $(VENV)/.dev       ## build and check all packages; TAG=1 tags the version
+	$(BIN)/python -m tools.release $(if $(TAG),--tag)
 
 clean:
 	rm -rf $(VENV) build *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import tempfile
 from pathlib import Path
 
 from tools.benchmarks.measuring import Row, installed, least, search, start
+from tools.build_pyz import build
 
 LS = b"Let me look:\n<---RUN--->\nls\n<---END--->\n"
 
@@ -23,13 +25,16 @@ def rows(rounds: int = 40) -> list[Row]:
             document = search("app.js", str(number), str(number + 1))
             start([clada, "--no-git"], folder, document.encode())
 
-        bare, one_edit, ls = least(
+        build(Path(folder, "clada.pyz"), {sys.version_info[:2]: python})
+        bare, one_edit, ls, one_file = least(
             rounds,
             lambda: start([python, "-c", "pass"], folder),
             edit,
             lambda: start([clada, "--no-git"], folder, LS),
+            lambda: start([python, "clada.pyz", "--no-git"], folder, LS),
         )
     return [
         Row("one edit, no git / bare python", one_edit / bare, 2.5),
         Row("one `ls`, no git / bare python", ls / bare, 3.0),
+        Row("one `ls`, no git: clada.pyz / installed", one_file / ls, 1.5),
     ]

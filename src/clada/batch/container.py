@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PROGRAMS = ("podman", "docker")
 GRACE = 15.0  # seconds in which a container may start and end, beyond the time of the job
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from clada.batch.container import main; main()"
+MAIN = "import sys; sys.path.insert(0, sys.argv[1] + '/src'); from clada.batch.container import main; main()"
 
 
 def find_program() -> str:
@@ -40,12 +40,15 @@ def find_program() -> str:
 
 def write_archive(path: str) -> None:
     """Write clada into one file that Python can import from."""
+    if not os.path.isdir(PACKAGE):  # this is such a file already: …/clada.pyz/src/clada
+        shutil.copyfile(PACKAGE.rsplit("/", 2)[0], path)
+        return
     with zipfile.ZipFile(f"{path}.new", "w", zipfile.ZIP_DEFLATED) as archive:
         for folder, folders, names in os.walk(PACKAGE):
             folders[:] = sorted(set(folders) - {"__pycache__"})
             for name in sorted(names):
                 file = os.path.join(folder, name)
-                archive.write(file, os.path.join("clada", os.path.relpath(file, PACKAGE)))
+                archive.write(file, os.path.join("src/clada", os.path.relpath(file, PACKAGE)))
     os.replace(f"{path}.new", path)
 
 

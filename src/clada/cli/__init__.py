@@ -21,7 +21,6 @@ _EARLY = """
     operator os pkgutil posixpath re reprlib runpy site sitecustomize stat types usercustomize warnings
     zipimport _collections_abc _sitebuiltins
 """.split()
-_OWN_NAME = "/clada/cli/__init__.py"  # of this file, in the directory that clada is installed in
 
 
 def start() -> NoReturn:
@@ -65,7 +64,7 @@ def leave_out_of_path(directory: str) -> None:
     except OSError:  # the present directory was removed, or cannot be read, so no module is found there
         top = "//"
     installed = (f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
-    own = __file__.removesuffix(_OWN_NAME)
+    own = __file__.rsplit("/", 3)[0]  # this file is …/clada/cli/__init__.py, or in an archive .pyc
     before = sys.path.copy()
     entries = [entry for entry in before if os.path.isabs(entry)]
     inside = [

@@ -8,14 +8,18 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
-from rich.console import COLOR_SYSTEMS
-from rich.console import Console as Rich
-from rich.style import Style
-
 from clada.cli.console import STDERR, STDOUT, Console, color_is_forced
 from clada.report import first_line
 from clada.text.escape import escape_controls
+
+try:
+    from rich.cells import cell_len, set_cell_size
+    from rich.console import COLOR_SYSTEMS
+    from rich.console import Console as Rich
+    from rich.style import Style
+except ImportError:  # as in the one-file build: everything works, without colour
+    from clada.cli.plain_terminal import COLOR_SYSTEMS, Style, cell_len, set_cell_size  # type: ignore[assignment]
+    from clada.cli.plain_terminal import Console as Rich  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

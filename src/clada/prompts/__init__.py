@@ -6,6 +6,7 @@ import os
 import re
 
 from clada.commands.programs import ALLOWED, BUILT_IN
+from clada.data import read_data
 from clada.grammar import BLOCK_VERSIONS, CSL_VERSIONS, END_DELIMITER, START_DELIMITER
 from clada.notations.csl import CLOSING, OPENING
 from clada.notations.registry import NOTATIONS, with_prompt
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from clada.public_types import NotationName
 
 PROMPTS = with_prompt()
-FOLDER = os.path.dirname(__file__)
 MOST_APPROVED = 40  # commands that are listed
 COUNT = ", or give the count"  # for which dialects have no word
 EITHER = {"search": "search (or search_start and search_end)"}
@@ -99,8 +99,7 @@ def _values() -> dict[str, str]:
 
 
 def _template(name: str) -> str:
-    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-        return file.read()
+    return read_data(__name__, name)
 
 
 def _sentence_list(names: Sequence[str]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 
+from clada.data import read_data
 from clada.notations.registry import NOTATIONS
 from clada.operations import OPERATIONS, find
 
@@ -39,8 +39,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
+    found: dict[str, Any] = json.loads(read_data(__name__, f"{name}.json"))
     return found
 
 

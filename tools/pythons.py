@@ -1,0 +1,76 @@
+"""Runs a command under every CPython from 3.11 on that this machine has: `python -m tools.pythons COMMAND …`.
+
+    python -m tools.pythons                      # lists them
+    python -m tools.pythons tests                # the tests that are not slow, each Python in build/python3.X
+
+Of the newest one, warnings are errors in the tests and in the programs that they start.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OLDEST = (3, 11)
+PLACES = (
+    *os.environ.get("PATH", "").split(os.pathsep),
+    os.path.expanduser("~/.pyenv/versions/*/bin"),
+    os.path.expanduser("~/.local/share/uv/python/*/bin"),
+    "/usr/bin", "/usr/local/bin", "/opt/python*/bin",
+)  # fmt: skip
+ASK = "import sys, ensurepip; print(sys.implementation.name, *sys.version_info[:2])"
+ENGLISH = {"LC_ALL": "C.UTF-8"}
+
+
+def find_pythons() -> dict[tuple[int, int], str]:
+    """Return a Python of each version that can be used, oldest first."""
+    found: dict[tuple[int, int], str] = {}
+    for place in PLACES:
+        for path in sorted(glob.glob(f"{place}/python3.[0-9]*")):
+            if path.rpartition(".")[2].isdecimal() and "/shims" not in path:
+                version = _version(path)
+                if version and version >= OLDEST:
+                    found.setdefault(version, path)
+    return dict(sorted(found.items()))
+
+
+def _version(path: str) -> tuple[int, int] | None:
+    """Return the version of a CPython that can make environments; None if it is something else."""
+    try:
+        done = subprocess.run([path, "-I", "-c", ASK], capture_output=True, text=True, check=True, timeout=60)
+        name, major, minor = done.stdout.split()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return (int(major), int(minor)) if name == "cpython" else None
+
+
+def run_tests(arguments: list[str]) -> int:
+    """Run the tests that are not slow under each Python; return 1 if they fail under one."""
+    pythons = find_pythons()
+    failed = []
+    for version, python in pythons.items():
+        name = f"python{version[0]}.{version[1]}"
+        venv = ROOT / "build" / name
+        if not (venv / ".dev").exists():
+            for what in ("run", "dev"):
+                subprocess.run(["sh", "tools/setup", python, str(venv), what], cwd=ROOT, check=True)
+        environment = {**os.environ, "PATH": f"{venv}/bin{os.pathsep}{os.environ['PATH']}"}
+        if version == max(pythons):
+            environment["PYTHONWARNINGS"] = "error"
+        print(f"== {name}: {python}", flush=True)
+        command = [str(venv / "bin" / "python"), "-m", "pytest", "-q", *arguments]
+        if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
+            failed.append(name)
+    print(f"failed under {', '.join(failed)}" if failed else f"passed under {len(pythons)} versions")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["tests"]:
+        sys.exit(run_tests(sys.argv[2:]))
+    for (major, minor), path in find_pythons().items():
+        print(f"{major}.{minor} {path}")
