@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.release import made_by_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +23,6 @@ LIMIT = 3600  # seconds: `make test` sets up an environment and checks types, pe
 TESTS = "TESTS=tests/test_*.py"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(LIMIT)]
-
-
-def made_by_tools(folder: str, names: list[str]) -> list[str]:
-    """Return the names in a folder that are not part of the source."""
-    top = (".git", ".venv", "build") if folder == str(ROOT) else ()
-    return [name for name in names if name in top or name.endswith((".egg-info", "_cache", "__pycache__"))]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 RELEASE = ROOT / "build" / "release"
 CHECKERS = ROOT / "build" / "release-venv"
-MADE_BY_TOOLS = shutil.ignore_patterns(".git", ".venv", "build", "*.egg-info", "*_cache", "__pycache__")
-PLACEHOLDER = ".example"
+PLACEHOLDER = "clada.example"
 
 
 def main(arguments: list[str]) -> int:
@@ -56,11 +54,8 @@ def version() -> str:
 
 def unready() -> Iterator[str]:
     """Yield what stands against tagging this commit."""
-    if (
-        PLACEHOLDER
-        in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["clada"]["url"]
-    ):
-        yield "set tool.clada.url in pyproject.toml to the address of the project"
+    if PLACEHOLDER in (ROOT / "pyproject.toml").read_text(encoding="utf-8"):
+        yield "set tool.clada.url and the email of the authors in pyproject.toml"
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     if not re.search(rf"^## \[?{re.escape(version())}\]? - \d{{4}}-\d\d-\d\d$", changes, re.MULTILINE):
         yield f'CHANGELOG.md has no heading "## {version()} - YEAR-MONTH-DAY"'
@@ -73,12 +68,18 @@ def unready() -> Iterator[str]:
         yield f"the tag v{version()} exists"
 
 
+def made_by_tools(folder: str, names: list[str]) -> list[str]:
+    """Return the names in a folder that are not part of the source."""
+    top = (".git", ".venv", "build") if folder == str(ROOT) else ()
+    return [name for name in names if name in top or name.endswith((".egg-info", "_cache", "__pycache__"))]
+
+
 def build(target: Path) -> None:
     """Build all packages, from a copy: setuptools would also take in files that an earlier build listed."""
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         copy = f"{folder}/clada"
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=MADE_BY_TOOLS)
+        shutil.copytree(ROOT, copy, symlinks=True, ignore=made_by_tools)
         subprocess.run([sys.executable, "-m", "build", "--outdir", str(target), copy], check=True)
     build_pyz(target / "clada.pyz", find_pythons())
 
