@@ -115,7 +115,7 @@ def test_questions_are_asked_on_a_terminal_without_rich(shell: Shell, pyz: Path)
     screen = Screen([*BARE, "clada.pyz", "--confirm", "--no-git", "answer.md"], shell)
     try:
         screen.until("Execute this?")
-        screen.type("y\n")
+        screen.type("y")
         code, seen = screen.end()
     finally:
         screen.close()
