@@ -8,11 +8,14 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
-from pygments.token import Token  # type: ignore[import-untyped]
-from pygments.util import ClassNotFound  # type: ignore[import-untyped]
-
 from clada.review.markup import MINUS, Markup, el, text
+
+try:
+    from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
+    from pygments.token import Token  # type: ignore[import-untyped]
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+except ImportError:  # as in the one-file build: code is shown without colours
+    Token = None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,19 +30,23 @@ LONGEST = 2000  # characters of a line that is coloured
 MAX_COLOURED = 200_000  # characters of a hunk that is coloured
 # The class of each colour, by the kind of token; the first row that fits counts.
 COLOURS = (
-    (Token.Comment, "c"),
-    (Token.Keyword, "k"),
-    (Token.Operator.Word, "k"),
-    (Token.Name.Tag, "k"),
-    (Token.Generic, "k"),
-    (Token.Literal.String, "s"),
-    (Token.Literal.Number, "m"),
-    (Token.Name.Function, "f"),
-    (Token.Name.Attribute, "f"),
-    (Token.Name.Class, "t"),
-    (Token.Name.Builtin, "t"),
-    (Token.Name.Exception, "t"),
-    (Token.Name.Decorator, "t"),
+    ()
+    if Token is None
+    else (
+        (Token.Comment, "c"),
+        (Token.Keyword, "k"),
+        (Token.Operator.Word, "k"),
+        (Token.Name.Tag, "k"),
+        (Token.Generic, "k"),
+        (Token.Literal.String, "s"),
+        (Token.Literal.Number, "m"),
+        (Token.Name.Function, "f"),
+        (Token.Name.Attribute, "f"),
+        (Token.Name.Class, "t"),
+        (Token.Name.Builtin, "t"),
+        (Token.Name.Exception, "t"),
+        (Token.Name.Decorator, "t"),
+    )
 )
 NO_WORDS: Mapping[int, Sequence[tuple[int, int]]] = {}
 NO_BREAK = Markup('<span class="c">  no line break at the end</span>')
@@ -187,6 +194,8 @@ def _ending(path: str) -> str:
 
 @cache
 def _lexer(name: str) -> Any:
+    if Token is None:
+        return None
     try:
         return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
     except ClassNotFound:
