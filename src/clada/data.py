@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -12,5 +13,5 @@ if TYPE_CHECKING:
 def read_data(package: str, name: str) -> str:
     """Return the text of a file of a package, as `importlib.resources` does, which takes 30 ms to load."""
     spec: Any = sys.modules[package].__spec__
-    data: bytes = spec.loader.get_data(f"{spec.origin.rpartition('/')[0]}/{name}")
+    data: bytes = spec.loader.get_data(os.path.join(os.path.dirname(spec.origin), name))
     return data.decode()

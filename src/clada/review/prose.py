@@ -6,9 +6,12 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
-
 from clada.review.markup import Markup, el, visible
+
+try:
+    from markdown_it import MarkdownIt
+except ImportError:  # as in the one-file build: the answer's words are shown as they are
+    MarkdownIt = None  # type: ignore[assignment, misc]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +28,11 @@ UNWANTED = ("html_block", "html_inline", "link", "image", "autolink", "reference
 
 def rendered(prose: str) -> Markup:
     """Return prose as markup."""
-    html: str = _markdown().render(visible(prose))
-    return el("div", Markup(html), class_="prose") if prose else Markup()
+    if not prose:
+        return Markup()
+    shown = visible(prose)
+    markup = el("pre", shown) if MarkdownIt is None else Markup(_markdown().render(shown))
+    return el("div", markup, class_="prose")
 
 
 @cache
