@@ -9,6 +9,7 @@ from clada.errors import CladaError
 from clada.packing import choose_files, list_files, load_text, read_files
 from clada.values import Value
 from clada.world.files.workspace import Workspace
+from clada.world.record import seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,16 +45,23 @@ class Found(Value):
 
 
 def read(
-    paths: Sequence[str], *, workspace: str | PathLike[str] = ".", reveal: Sequence[str] = ()
+    paths: Sequence[str],
+    *,
+    workspace: str | PathLike[str] = ".",
+    reveal: Sequence[str] = (),
+    remember: bool = True,
 ) -> Contents:
     """Return the content of files, of directories and of globs, with the reasons for what is left out.
 
-    Files that look like secrets are left out unless `reveal` has a pattern for them. Raises CladaError if a
-    path does not exist.
+    Files that look like secrets are left out unless `reveal` has a pattern for them. With `remember`, the
+    files are saved in the record of the workspace, as by `clada.pack`. Raises CladaError if a path does not
+    exist.
     """
     root = os.path.abspath(os.fspath(workspace))
     named, chosen = choose_files(root, paths, list_files(root))
     files, left_out = read_files(root, chosen, named, reveal)
+    if remember:
+        seen.remember(root, [(file.path, file.content) for file in files])
     return Contents(tuple(files), tuple(left_out))
 
 

@@ -238,6 +238,7 @@ class Change(Value):
 
 EDITED = "edited by the user"  # remark on an operation of which the user changed hunks before it was run
 WAS_READ_ONLY = "was read-only"  # remark on a file without write permission that was replaced
+MERGED = "merged: "  # begins a remark on the version that a merged edit was written for
 BY_USER = "by the user"  # ends remarks on what the user has changed in an operation
 
 
@@ -312,6 +313,13 @@ class Task(Value):
     truncated: bool = False
     dialect: str = ""
     is_part: bool = False  # the user has left out or edited some of its hunks
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether it was merged with changes that the model has not seen."""
+        return isinstance(self.outcome, Done) and any(
+            text.startswith(MERGED) for text in self.outcome.remarks
+        )
 
     @property
     def is_edited(self) -> bool:

@@ -43,7 +43,6 @@ GENERATED_MARK = re.compile(rb"@generated|code generated .{0,80}do not edit|auto
 IGNORED_DIRECTORIES = frozenset(
     ".git .clada .hg .svn .jj node_modules __pycache__ .venv venv .tox .mypy_cache .pytest_cache".split()
 )
-OWN_DIRECTORIES = frozenset((".git", ".clada"))
 
 
 class PackedFile(Value):

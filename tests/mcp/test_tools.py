@@ -133,6 +133,20 @@ def test_files_are_read_with_ranges_and_globs_and_never_outside(shared: Shared) 
         assert "sk-1" not in text(refused)
 
 
+def test_an_edit_of_a_file_that_was_read_is_merged_with_later_changes(shared: Shared) -> None:
+    place, agent = shared
+    lines = [f"line {number}" for number in range(1, 31)]
+    place.write("seen.txt", "\n".join(lines) + "\n")
+    agent.call("read", paths=["seen.txt"])
+    place.write("seen.txt", "\n".join([*lines[:11], "changed", *lines[12:]]) + "\n")
+    block = "seen.txt\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
+    old, new = "\n".join(lines[9:12]), "\n".join(["LINE 10", *lines[10:12]])
+    result = agent.call("apply", document=block.format(old, new))
+    assert "merged: written for seen.txt" in text(result)
+    merged = [*lines[:9], "LINE 10", lines[10], "changed", *lines[12:]]
+    assert (place.workspace / "seen.txt").read_text().splitlines() == merged
+
+
 def test_lines_are_found_by_text_and_by_regular_expression(shared: Shared) -> None:
     place, agent = shared
     place.write("found/a.py", "def greet():\n    pass\n")

@@ -184,6 +184,19 @@ def test_a_version_that_was_pruned_is_the_plain_failure_with_a_note(workspace: P
 
 
 def test_versions_that_merge_differently_are_not_chosen_from(workspace: Path) -> None:
+    twice = changed(n5="start", n25="start")
+    for first, second in (("start", "other"), ("other", "start")):
+        version = "".join(f"{line}\n" for line in changed(n5=first, n25=second))
+        remember(str(workspace), [("a.txt", version.encode())])
+    write(workspace, twice)
+    report = run(workspace, search(["start"], ["begin"]), merge="seen")
+    error = report.tasks[0].error
+    assert error
+    assert "fits several earlier versions" in (error.hint or "")
+    assert (workspace / "a.txt").read_text().splitlines() == twice
+
+
+def test_versions_that_merge_alike_are_used(workspace: Path) -> None:
     remember(str(workspace), [("a.txt", "".join(f"{line}\n" for line in changed(n30="x")).encode())])
     now = [*changed(n12="twelve")[:28], "line 29", "y"]
     write(workspace, now)

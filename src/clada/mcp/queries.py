@@ -39,7 +39,12 @@ async def read(call: ToolCall, given: Arguments, _responses: Responses) -> Answe
         parts, missing = [], []
         for asked in given["paths"]:
             path, first, last = RANGE.fullmatch(asked).groups()  # type: ignore[union-attr]  # it matches all
-            found = clada.read([path], workspace=settings.workspace, reveal=settings.reveal)
+            found = clada.read(
+                [path],
+                workspace=settings.workspace,
+                reveal=settings.reveal,
+                remember=settings.record != "none",
+            )
             parts += [_shown(file, int(first or 1), int(last or first or 0)) for file in found.files]
             missing += [f"{clada.visible(name)} is not shown: {why}\n" for name, why in found.left_out]
         text = cut("".join([*parts, *missing]) or "There is no such file.\n")

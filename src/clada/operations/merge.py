@@ -9,7 +9,7 @@ same text: nothing is chosen by similarity. All edits of a file in one document 
 from __future__ import annotations
 
 from clada.errors import CladaError, Error
-from clada.model import Change, Done, Note
+from clada.model import MERGED, Change, Done, Note
 from clada.text.diff import line_changes, split_lines
 from clada.text.match import Text
 from clada.values import Value
@@ -171,7 +171,7 @@ def _with_hint(failure: Error, hint: str) -> Error:
 
 
 def _remarks(path: str, version: KnownVersion, now: bytes) -> tuple[str, str]:
-    return f"merged: written for {path} {version.label}", _since(version, now)
+    return f"{MERGED}written for {path} {version.label}", _since(version, now)
 
 
 def _since(version: KnownVersion, now: bytes) -> str:

@@ -41,6 +41,7 @@ NOT_AT_FAULT = "Next: nothing was carried out, but the document is not at fault:
 # The errors for which a run does not begin, and which only another document can mend.
 OF_DOCUMENTS = re.compile("malformed_.*|unsupported_version|invalid_utf8|input_too_large|invalid_operation")
 NOT_WANTED = "What was not chosen is not wanted: do not send it again."
+READ_MERGED = "What was merged is not as you saw it: read those files before you change them again."
 READ_EDITED = "What the user edited is as they want it: read those files before you change them again."
 # How each begins: with the overview, or with why nothing was carried out.
 REPORT_START = (
@@ -55,7 +56,8 @@ def summary(report: Report) -> str:
     parts = [_overview(report), *_failures(report, notation)]
     for task in report.tasks:
         is_read = task.status == "success" and task.operation == "read"  # an empty file has no output
-        is_told = task.output or task.is_part or is_read or getattr(task.outcome, "is_users", False)
+        is_users = getattr(task.outcome, "is_users", False)
+        is_told = task.output or task.is_part or is_read or is_users or task.is_merged
         if is_told or _status_of(task) not in (*FINISHED, "planned"):
             line = status_line(task_for_model(task), notation)[1]
             about = (*_advice(task.outcome, report), *_explain(task), *_repairs(task), *_output(task))
@@ -164,8 +166,14 @@ def _next_step(report: Report) -> str:
         lines = "\n".join(f"{INDENT}{line}" for line in report.example.split("\n"))
         return f"Next: write each operation like this, at the start of a line:\n\n{lines}"
     edited = any(task.is_edited for task in report.tasks)
+    merged = any(task.is_merged for task in report.tasks)
     unwanted = any(task.is_part for task in report.tasks)
-    advice = [_to_correct(report), NOT_WANTED if unwanted else "", READ_EDITED if edited else ""]
+    advice = [
+        _to_correct(report),
+        NOT_WANTED if unwanted else "",
+        READ_EDITED if edited else "",
+        READ_MERGED if merged else "",
+    ]
     return " ".join(filter(None, advice))
 
 
