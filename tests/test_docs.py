@@ -266,11 +266,9 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
 
 LONG = {
     "docs/applybench.md",
-    "docs/batch.md",
     "docs/configuration.md",
     "docs/contributing/architecture.md",
     "docs/library.md",
-    "docs/workflows/web-chat.md",
 }
 
 
