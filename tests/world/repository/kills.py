@@ -56,7 +56,7 @@ for number in range(1000):
     print("next", flush=True)
     try:
         if chance.random() < 0.3:
-            last = clada.undo(root, sandbox="off").number
+            last = clada.undo(root).number
             continue
         tasks = [task(number) for _ in range(chance.randrange(4))]
         report = clada.execute(json.dumps({"tasks": tasks}), **options)
