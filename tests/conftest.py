@@ -144,6 +144,14 @@ def trusted_workspaces() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the records of tests out of the user's: a later session may have workspaces at the same paths."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """Return a new workspace, with something outside of it."""
