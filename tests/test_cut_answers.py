@@ -18,13 +18,8 @@ from clada.notations.registry import NOTATIONS
 
 ANSWERS = Path(__file__).parent / "answers"
 STEP = 17  # bytes between two cuts, besides those at the ends of lines
-# What each shows only at its end: that a line of the content looks like the end; or that the last line of
-# context, of which a cut may leave an empty one, is not the file's.
-LATE = {
-    "v4a-end-as-context",
-    "whole-fence-left-over",
-    "udiff-without-a-final-line-break-in-the-middle-of-a-line",
-}
+# Only the end of these shows that a line of the content looks like the end.
+LATE = {"v4a-end-as-context", "whole-fence-left-over"}
 IN_A_TEXT = {
     "a docstring": 'gen.py\n```python\n"""Generate.\n\n```\ngen a b\n```\n"""\nx = 1\n```\n',
     "a comment": "a.js\n```js\n/*\nUsage:\n```\nnode a.js\n```\n*/\nrun()\n```\n",

@@ -204,12 +204,15 @@ class _Diff:
             raise UnreadableError(last.at if last else self.at, UNCLOSED if fits else NO_END, cut=True)
 
     def _is_line_whole(self, file: FileDiff) -> bool:
-        """Whether the last line is all there: it has its end, or must be in the file as it is."""
+        """Whether the last line is all there: it has its end, or must be in the file as it is.
+
+        Without its end, a sign with nothing but blanks after it may be the start of any line.
+        """
         last = self.data.rfind(b"\n", 0, self.reading.end) + 1
+        line = self.data[last : self.reading.end]
         names = names_in(file)
         is_edit = names is not None and names.old is not None and names.new is not None
-        signs = (b" ", b"-", b"\\") if is_edit else ()
-        return self.data[last : min(last + 1, self.reading.end)] in (b"", *signs)
+        return not line or (is_edit and line[:1] in b" -\\" and bool(line[1:].strip()))
 
     def _read_lines(self) -> int:
         """Read line by line; return where the last one ends that belongs to the diff."""
