@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -123,6 +124,20 @@ def test_what_was_undone_may_come_again_unless_it_was_redone(tmp_path: Path) -> 
     assert refused(tmp_path, STEPS[0] + GATE) == REFUSED
     clada.undo(tmp_path)
     assert refused(tmp_path, STEPS[0] + GATE) is None
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["put back by hand", "in a new directory"])
+def test_a_document_may_come_again_where_nothing_of_it_is_left(tmp_path: Path, anew: bool) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "log").write_text("zero\n")
+    execute(workspace, STEPS[0] + GATE)
+    if anew:
+        shutil.rmtree(workspace)
+        workspace.mkdir()
+    (workspace / "log").write_text("zero\n")
+    assert refused(workspace, STEPS[0] + GATE) is None
+    assert (workspace / "log").read_text() == "zero\none\n"
 
 
 def test_what_was_resumed_to_its_end_may_come_again_unless_a_part_was_undone(tmp_path: Path) -> None:

@@ -119,13 +119,30 @@ def refuse_again(store: Store, document: bytes) -> None:
         raise _again(f"{what}: clada undo {newest.number} takes it back, --again runs all of it")
     by_number = {run.number: run for run in runs}
     done = {number for number in saved.done(gone).values() if _changed_something(by_number.get(number))}
-    if not done or not saved.rest(gone):
+    if (
+        not done
+        or not saved.rest(gone)
+        or _were_put_back(store, [by_number.get(run) for run in sorted(done)])
+    ):
         return
     is_last = next(run for run in runs if not run.undoes and run.ended != "running") == of_document[0]
     resume = "clada resume" if is_last else f"clada resume {max(done)}"
     raise _again(
         f"parts of this were done in run {max(done)}: {resume} does the rest, --again runs all of it"
     )
+
+
+def _were_put_back(store: Store, runs: Sequence[RecordedRun | None]) -> bool:
+    """Whether the files that runs changed are as before: put back by the user, or in a new directory."""
+    from clada.world.files.workspace import Workspace
+    from clada.world.record.restore import current_state
+    from clada.world.record.tree_diff import RunChanges
+
+    journals = [store.journal(run.number) for run in runs if run and not run.commands]
+    if len(journals) < len(runs):
+        return False  # a command may have had other effects
+    with RunChanges(journals) as changes, Workspace(store.workspace) as workspace:
+        return all(current_state(workspace, each.parts).is_like(each.before) for each in changes.paths)
 
 
 def _changed_something(run: RecordedRun | None) -> bool:
