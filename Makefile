@@ -47,8 +47,11 @@ applybench: $(VENV)/.run    ## appliers compared on real changes (docs/applybenc
 pyz: $(VENV)/.run           ## clada as one file, build/clada.pyz, for every Python from 3.11 on
 	$(BIN)/python -m tools.build_pyz build/clada.pyz
 
-pythons: $(VENV)/.run       ## the tests that are not slow under every Python from 3.11 on
-	$(BIN)/python -m tools.pythons tests -n $(WORKERS)
+# What depends on the version of Python: parsing, text, operations and the command line.
+QUICK_HALF := tests/cli tests/notations tests/operations tests/text tests/test_answers.py tests/test_cases.py
+
+pythons: $(VENV)/.run       ## the quick half of the tests under every Python from 3.11 on; TESTS="tests/mcp" for others
+	$(BIN)/python -m tools.pythons tests -n $(WORKERS) $(or $(TESTS),$(QUICK_HALF))
 
 release: $(VENV)/.dev       ## build and check all packages; TAG=1 tags the version
 	$(BIN)/python -m tools.release $(if $(TAG),--tag)

@@ -14,7 +14,7 @@ from applybench.appliers import all_appliers
 from applybench.appliers.base import Applier
 from applybench.cases import cases_of
 from applybench.fetch import fetch
-from applybench.report import Row, chart, overview, read_rows, slip_tables, tally
+from applybench.report import Row, chart, overview, read_rows, slips_with, tally
 from applybench.run import run_cases
 from applybench.tasks import find_tasks, sample
 
@@ -66,8 +66,9 @@ def _write_page(page: Path, seed: int, appliers: list[Applier], rows: list[Row])
     parts = {
         "summary": f"{answers:,} answers for {tasks:,} tasks, seed {seed}; {len(rows):,} results.",
         "overview": "\n".join(overview(tallies)),
-        "appliers": "\n".join(f"- {applier.name} {applier.version()}" for applier in appliers),
-        "slips": "\n".join(slip_tables(tallies)),
+        "appliers": ", ".join(f"{applier.name} {applier.version()}" for applier in appliers),
+        "wrong": "\n".join(slips_with("wrong", tallies)),
+        "refused": "\n".join(slips_with("refused", tallies, "clada library")),
     }
     page.write_text(Template(PAGE.read_text(encoding="utf-8")).substitute(parts), encoding="utf-8")
     page.with_suffix(".svg").write_text(chart(tallies), encoding="utf-8")

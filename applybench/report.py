@@ -84,47 +84,31 @@ def tally(rows: Sequence[Row]) -> Tallies:
     }
 
 
+HEAD = ("format", "applier", "answers", "wrong %", "right %", "refused %", "half %", "right of *apply*", "ms")
+
+
 def overview(tallies: Tallies) -> list[str]:
     """Return the lines of the main table, as Markdown."""
-    head = [
-        "format",
-        "applier",
-        "answers",
-        "wrong",
-        "right",
-        "refused",
-        "half",
-        "crashed",
-        "right of *apply*",
-        "ms",
-    ]
-    lines = [_row(head), _row(["---"] * 2 + ["--:"] * (len(head) - 2))]
+    lines = [_row(HEAD), _row(["---"] * 2 + ["--:"] * (len(HEAD) - 2))]
     for form, rows in tallies.items():
         for row in rows:
-            shares = [
-                f"{row.share(score):.1f} %" for score in ("wrong", "right", "refused", "half", "crashed")
-            ]
-            applied = f"{row.should_apply['right']} of {row.should_apply.total()}"
-            milliseconds = f"{1000 * row.seconds / row.total:.0f}"
-            lines.append(_row([form, row.applier, f"{row.total:,}", *shares, applied, milliseconds]))
+            half = row.share("half") + row.share("crashed")
+            shares = [row.share("wrong"), row.share("right"), row.share("refused"), half]
+            applied = f"{row.should_apply['right']}/{row.should_apply.total()}"
+            cells = [f"{row.total:,}", *(f"{share:.1f}" for share in shares), applied]
+            lines.append(_row([form, row.applier, *cells, f"{1000 * row.seconds / row.total:.0f}"]))
     return lines
 
 
-def slip_tables(tallies: Tallies) -> list[str]:
-    """Return a table for each format: right, refused, half and wrong by slip."""
-    lines: list[str] = []
+def slips_with(score: str, tallies: Tallies, applier: str | None = None) -> list[str]:
+    """Return a table of the slips that had this score, of one applier or of all."""
+    lines = [_row(["format", "applier", score]), _row(["---"] * 3)]
     for form, rows in tallies.items():
-        ordered = sorted(rows, key=lambda row: row.applier)
-        lines += [
-            "",
-            f"### {form[0].upper()}{form[1:]}",
-            "",
-            _row(["slip", *(row.applier for row in ordered)]),
-        ]
-        lines.append(_row(["---"] + ["---"] * len(ordered)))
-        for slip in SLIPS:
-            if any(slip in row.by_slip for row in ordered):
-                lines.append(_row([slip, *(_cell(row.by_slip.get(slip, Counter())) for row in ordered)]))
+        for row in rows:
+            counts = {slip: row.by_slip[slip] for slip in SLIPS if row.by_slip.get(slip, Counter())[score]}
+            told = (f"{slip} {scores[score]}/{scores.total()}" for slip, scores in counts.items())
+            if counts and applier in (None, row.applier):
+                lines.append(_row([form, row.applier, ", ".join(told)]))
     return lines
 
 
@@ -157,10 +141,4 @@ def chart(tallies: Tallies) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(scores: Counter[str]) -> str:
-    """Return the counts of the scores that occur; wrong ones stand out."""
-    words = [f"{scores[score]} {score}" for score in SCORES if scores[score]]
-    return ", ".join(f"**{word}**" if word.endswith("wrong") else word for word in words) or "-"
+    return f"|{'|'.join(cells)}|"

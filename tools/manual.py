@@ -23,10 +23,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "clada.1"
 COMMAND_LINE = DOCS / "command-line.md"
 CONFIGURATION = DOCS / "configuration.md"
-TABLE_START = "| setting | meaning | value | default | in the workspace's file |\n|---|---|---|---|---|\n"
+TABLE_START = "| setting | meaning | value | default |\n|---|---|---|---|\n"
 KINDS = {
-    "switch": "true or false", "duration": "a duration", "size": "a size", "number": "a number",
-    "list": "a list", "table": "a table", "author": "`Name`, `Name <mail>` or `me`",
+    "switch": "true or false", "duration": "a duration", "size": "a size", "list": "a list", "table": "a table",
 }  # fmt: skip
 EXIT_STATUS = (
     ("0", "Everything in the answer was applied."),
@@ -117,7 +116,7 @@ def _command_line() -> Iterator[str]:
     for group, flags in _groups():
         yield f"\n## {group[0].upper()}{group[1:]}\n"
         yield from _table("flag", flags)
-    yield "\nEach flag is also a [setting](configuration.md), unless it belongs to one command."
+    yield "\nAll of them except `--yes` and `--json` are [settings](configuration.md), too."
 
 
 def _table(head: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -152,20 +151,17 @@ def _text(text: str) -> str:
 
 
 def configuration() -> str:
-    """Return docs/configuration.md with the table of the settings as they are now."""
+    """Return docs/configuration.md with its table, the settings that have no flag, as they are now."""
     before, start, after = CONFIGURATION.read_text(encoding="utf-8").partition(TABLE_START)
-    rows = (_setting_row(setting) for setting in SETTINGS)
+    rows = (_setting_row(setting) for setting in SETTINGS if setting.name not in FLAGS)
     return f"{before}{start}{''.join(rows)}\n{after.partition(chr(10) * 2)[2]}"
 
 
 def _setting_row(setting: Setting) -> str:
-    value = " ".join(f"`{choice}`" for choice in setting.choices) or KINDS.get(setting.kind, "a text")
     default = setting.otherwise or (f"`{shown}`" if (shown := shown_default(setting)) else "none")
-    if setting.kind == "switch" and setting.default is not None:
+    if setting.kind == "switch":
         default = str(setting.default).lower()
-    shared = "yes" if setting.shared else "only `require`" if setting.name == "sandbox" else "no"
-    cells = (f"`{setting.name}`", setting.meaning, value, default, shared)
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+    return f"| `{setting.name}` | {setting.meaning} | {KINDS[setting.kind]} | {default} |\n"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Runs a command under every CPython from 3.11 on that this machine has: `python -m tools.pythons COMMAND …`.
 
     python -m tools.pythons                      # lists them
-    python -m tools.pythons tests                # the tests that are not slow, each Python in build/python3.X
+    python -m tools.pythons tests tests/cli      # these tests, each Python with an environment in build/python3.X
 
-Of the newest one, warnings are errors in the tests and in the programs that they start.
+Under the newest one, warnings are errors, in the tests and in the programs that they start.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _version(path: str) -> tuple[int, int] | None:
 
 
 def run_tests(arguments: list[str]) -> int:
-    """Run the tests that are not slow under each Python; return 1 if they fail under one."""
+    """Run pytest with these arguments under each Python; return 1 if it fails under one."""
     pythons = find_pythons()
     failed = []
     for version, python in pythons.items():

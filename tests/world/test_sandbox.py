@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -330,9 +331,12 @@ def test_network_when_it_is_approved(layer: str, place: Place, world: World) -> 
 def test_the_documented_table() -> None:
     """The table in the docs says for each attempt what stops it, as tested here."""
     assert {stops for stops, _needs in TABLE.values()} <= {MOUNTED, EVERY}  # which makes one column of both
-    lines = [line.split("|") for line in DOCS.read_text().splitlines() if line.startswith("| `")]
-    rows = [line for line in lines if len(line) == 6]
-    documented = {row[1].strip(" `"): tuple(word.strip() for word in row[3:5]) for row in rows}
+    lines = [line.split("|") for line in DOCS.read_text().splitlines() if "stopped |" in line]
+    documented = {
+        attempt: tuple(word.strip() for word in line[3:5])
+        for line in lines
+        for attempt in re.findall(r"`(\w+)`", line[2])
+    }
     expected = {
         name: tuple("stopped" if layer in stops else "**open**" for layer in ("bubblewrap", "landlock"))
         for name, (stops, _) in TABLE.items()

@@ -174,7 +174,7 @@ def shown_value(setting: Setting, value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     if setting.kind == "duration":
-        return f"{value:g}s"
+        return f"{value:.10g}s"
     if setting.kind == "size":
         unit, size = next(
             (

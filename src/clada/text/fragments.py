@@ -9,7 +9,7 @@
 3. 30 % of the file are missing in one place, even if what stands there instead is subtracted;
 4. it has no line of the file, and is shorter.
 
-docs/contributing/decisions/files.md has the figures behind these numbers.
+docs/contributing/decisions.md has the figures behind these numbers.
 
 `ends_inside` tells whether a content ends in the middle of a string, a comment or a here-document. A line of
 backticks in one of these looks like the end of the fence that the file is written in. The extension of the
