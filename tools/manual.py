@@ -25,7 +25,8 @@ COMMAND_LINE = DOCS / "command-line.md"
 CONFIGURATION = DOCS / "configuration.md"
 TABLE_START = "| setting | meaning | value | default |\n|---|---|---|---|\n"
 KINDS = {
-    "switch": "true or false", "duration": "a duration", "size": "a size", "list": "a list", "table": "a table",
+    "switch": "true or false", "duration": "a duration", "size": "a size", "list": "a list",
+    "table": "a table",
 }  # fmt: skip
 EXIT_STATUS = (
     ("0", "Everything in the answer was applied."),

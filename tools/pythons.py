@@ -1,7 +1,7 @@
 """Runs a command under every CPython from 3.11 on that this machine has: `python -m tools.pythons COMMAND …`.
 
     python -m tools.pythons                      # lists them
-    python -m tools.pythons tests tests/cli      # these tests, each Python with an environment in build/python3.X
+    python -m tools.pythons tests tests/cli      # these tests, each in an environment build/python3.X
 
 Under the newest one, warnings are errors, in the tests and in the programs that they start.
 """

@@ -115,7 +115,9 @@ def test_what_a_document_writes_is_not_loaded(
     assert "LOADED" not in printed
 
 
-@pytest.mark.skipif(not _nobody_can_run(sys.executable), reason="not root, or other users cannot run this Python")
+@pytest.mark.skipif(
+    not _nobody_can_run(sys.executable), reason="not root, or other users cannot run this Python"
+)
 @pytest.mark.parametrize(("way", "environment"), WAYS)
 def test_nor_is_it_for_an_ordinary_user(
     open_shell: Shell, way: Sequence[str], environment: dict[str, str]
