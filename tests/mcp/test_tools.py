@@ -235,13 +235,13 @@ def test_every_notation_is_taken_and_prose_is_nothing_to_do(shared: Shared) -> N
 
 def test_a_plan_touches_nothing(shared: Shared) -> None:
     place, agent = shared
-    before = place.git("log", "--oneline")
+    before = place.git("rev-list", "--all")
     result = agent.call("plan", document=write("planned.txt"))
     assert text(result).startswith("The operation would be carried out.\n\n--- /dev/null\n")
     assert "+hi" in text(result).splitlines()
     assert result.structured_content == {"ok": True, "planned": 1}
     assert not (place.workspace / "planned.txt").exists()
-    assert place.git("log", "--oneline") == before
+    assert place.git("rev-list", "--all") == before
 
 
 def test_atomic_is_all_or_nothing(shared: Shared) -> None:
