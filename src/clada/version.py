@@ -1,3 +1,3 @@
 """The version, on its own so that `clada --version` loads nothing else."""
 
-VERSION = "0.1.0"
+VERSION = "1.0.0"

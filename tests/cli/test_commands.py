@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,7 +101,8 @@ def test_history_cannot_steer_the_terminal(repository: Shell) -> None:
         "post",
         "commands",
     )
-    with sqlite3.connect(repository.workspace / f".git/clada/{os.geteuid()}/record.db") as database:
+    path = repository.workspace / f".git/clada/{os.geteuid()}/record.db"
+    with closing(sqlite3.connect(path)) as database, database:
         for column in columns:
             database.execute(f"UPDATE runs SET {column} = ?", (evil,))
     printed = repository("history").stdout

@@ -90,7 +90,7 @@ def test_built_in_commands_and_cd_agree(
 def test_programs_run_where_built_in_commands_are(body: str, where: str | None, runs: Runner) -> None:
     """Paths are relative to the run's directory, for all kinds of commands."""
     plant(runs, sub__deep__file="here\n")
-    (runs.workspace / "sub/deep/show.py").write_text("print(open('file').read(), end='')")
+    (runs.workspace / "sub/deep/show.py").write_text("with open('file') as file: print(file.read(), end='')")
     (runs.workspace / "sub/deep/tool").write_text('#!/bin/sh\ncat "${0%tool}file"\n')
     done = runs(body, where=where, approve_all=True)
     assert (done.task.error, done.output) == (None, ["here"])

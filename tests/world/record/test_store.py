@@ -35,7 +35,7 @@ NOBODY = 65534
 
 def rows(place: Recorded, query: str) -> list[Any]:
     """Return what a query finds in the database."""
-    with sqlite3.connect(place.store / "record.db") as database:
+    with contextlib.closing(sqlite3.connect(place.store / "record.db")) as database:
         return database.execute(query).fetchall()
 
 

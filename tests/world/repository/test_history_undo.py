@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -152,7 +153,7 @@ def test_what_is_planted_in_the_history_never_reaches_git(repo: Repo, tmp_path: 
     target = tmp_path / "overwritten"
     repo.commit(a="1")
     run(repo, lambda: repo.write("a", "2"))
-    with sqlite3.connect(history_file(repo).with_name("record.db")) as database:
+    with closing(sqlite3.connect(history_file(repo).with_name("record.db"))) as database, database:
         for column in ("record", "undoes", "continues", "pre", "ended", "changed", "post", "commands"):
             database.execute(f"UPDATE runs SET {column} = ?", (f"--output={target}",))
     (only,) = past_runs(str(repo.root))
