@@ -3,6 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def refused(workspace: Path, document: str) -> str | None:
     return fatal.sentence if fatal else None
 
 
-REFUSED = "parts of this were done in run 1: clada resume does the rest, --again runs all of it"
+REFUSED = "already applied in part (run 1: 1 of 2 done). Continue: clada resume. Start over: --again"
 
 
 def test_the_same_document_again_is_refused_where_parts_of_it_were_done(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_it_is_refused_after_a_kill_until_that_is_undone(tmp_path: Path) -> None
     process.kill()
     process.wait()
     for _ in range(2):
-        told = "run 1 of this was killed: clada undo 1 takes it back, --again runs all of it"
+        told = "run 1 of this answer was killed. Revert it: clada undo 1. Start over: --again"
         assert refused(tmp_path, document) == told
         execute(tmp_path, STEPS[4])
     clada.undo(tmp_path, 1)
@@ -148,7 +149,8 @@ def test_what_was_resumed_to_its_end_may_come_again_unless_a_part_was_undone(tmp
     clada.undo(tmp_path, 1)
     told = refused(tmp_path, document)
     assert told
-    assert told.startswith("parts of this were done in run 2: clada resume 2 does the rest")
+    assert told.startswith("already applied in part (run 2: ")
+    assert "Continue: clada resume 2. " in told
 
 
 def test_a_look_at_a_long_history_opens_hardly_any_journal(tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_the_command_line_keeps_them_too_and_its_flags_win(tmp_path: Path) -> No
     def run(*arguments: str, given: str = "") -> list[str]:
         command = [sys.executable, "-m", "clada", *arguments]
         done = subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, text=True, check=False)
-        return [line.split(":")[0].split("] ")[1] for line in done.stdout.splitlines()]
+        return re.findall(r"^\[task-\S+ ([A-Z ]+):", done.stdout, re.MULTILINE)
 
     assert run("--record=snapshots", "--atomic", given=STEPS[0] + GATE) == ["ROLLED BACK", "ERROR"]
     assert run("resume") == ["ROLLED BACK", "ERROR"]
@@ -271,7 +273,7 @@ def test_what_was_changed_since_is_said_first(tmp_path: Path) -> None:
 def test_a_refused_command_names_resume(tmp_path: Path) -> None:
     (task,) = execute(tmp_path, GATE).tasks
     assert task.error is not None
-    assert task.error.hint == "then clada resume goes on from here"
+    assert task.error.remedy == ("clada approvals add 'sh -c true'", "clada resume")
 
 
 # The report for a model.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from shlex import quote
 
 from clada.errors import UsageError, reason
 from clada.grammar import AUTHOR, read_author, read_number
@@ -221,7 +222,7 @@ def _shared_data(workspace: str) -> bytes | None:
         if not os.path.lexists(directory):
             return None
         words = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
-        raise UsageError(f"{directory}: {words}") from None
+        raise _file_error(directory, words, f"rm {directory}") from None
     try:
         return _data(os.path.join(directory, FILE), folder)
     finally:
@@ -243,15 +244,15 @@ def _data(path: str, folder: int | None = None) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
+        raise _file_error(path, f"cannot be read: {reason(error)}") from None
     try:
         data = read_at_most(handle, LARGEST + 1)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
+        raise _file_error(path, f"cannot be read: {reason(error)}") from None
     finally:
         os.close(handle)
     if len(data) > LARGEST:
-        raise UsageError(f"{path}: cannot be read: it is larger than 1 MB")
+        raise _file_error(path, "cannot be read: it is larger than 1 MB")
     return data
 
 
@@ -261,14 +262,14 @@ def _read(path: str, data: bytes, *, own: bool) -> dict[str, Any]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
+        raise _file_error(path, f"cannot be read: {error}") from None
     _refuse_deep_keys(path, text)
     try:
         values = tomllib.loads(text)
     except ValueError as error:
         raise _toml_error(path, text, error) from None
     except RecursionError:
-        raise UsageError(f"{path}: its values are nested too deeply") from None
+        raise _file_error(path, "its values are nested too deeply") from None
     read = with_record(**{key: _value(path, key, value, own=own) for key, value in values.items()})
     return {key: as_preference(key, value) for key, value in read.items()}
 
@@ -282,9 +283,12 @@ def _toml_error(path: str, text: str, error: ValueError) -> UsageError:
         value = {"True": "true", "False": "false"}.get(unquoted[2], f'"{unquoted[2]}"')
         verb = "quote the value" if value.startswith('"') else "write it in small letters"
         return UsageError(f"{path} line {place[1]}: {verb}:", f"{unquoted[1]} = {value}")
-    return UsageError(
-        f"{path}: {error}", "see https://toml.io" if not place else f"line {place[1]}: {line.strip()}"
-    )
+    return _file_error(path, f"{error}{f': {line.strip()}' if line else ''}")
+
+
+def _file_error(path: str, message: str, remedy: str = "") -> UsageError:
+    """Return an error in a file, with what to write there or a command that opens it."""
+    return UsageError(f"{path}: {message}", remedy or f"$EDITOR {quote(path)}")
 
 
 def as_preference(key: str, value: Any) -> Any:
@@ -297,7 +301,7 @@ def _refuse_deep_keys(path: str, text: str) -> None:
     bare = re.sub(STRINGS_AND_COMMENTS, lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(bare.split("\n"), 1):
         if line.count(".") > DEEPEST:
-            raise UsageError(f"{path}: line {number}: a key with more than {DEEPEST} dots in it")
+            raise _file_error(path, f"line {number}: a key with more than {DEEPEST} dots in it")
 
 
 def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
@@ -311,16 +315,16 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
         )
     if setting.kind == "switch":
         if not isinstance(value, bool):
-            raise UsageError(f"{path}: {key} must be true or false")
+            raise _file_error(path, f"{key} must be true or false", f"{key} = true")
         return value
     if setting.kind in ("list", "table"):
         return _read_texts(path, setting, value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise UsageError(f"{path}: {key} must be {KINDS.get(setting.kind, 'a text')}")
+        raise _file_error(path, f"{key} must be {KINDS.get(setting.kind, 'a text')}")
     try:
         return read_text(setting, str(value))
     except UsageError as error:
-        raise UsageError(f"{path}: {key} {error}", error.remedy and f'{key} = "{error.remedy}"') from None
+        raise _file_error(path, f"{key} {error}", error.remedy and f'{key} = "{error.remedy}"') from None
 
 
 def _read_texts(path: str, setting: Setting, value: Any) -> Any:
@@ -328,8 +332,9 @@ def _read_texts(path: str, setting: Setting, value: Any) -> Any:
     kind: Any = {"list": list, "table": dict}[setting.kind]
     texts = value.values() if isinstance(value, dict) else value
     if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
-        message = f"{path}: {setting.name} must be a {setting.kind} of texts"
-        raise UsageError(message, "" if kind is list else f'{setting.name} = {{ "*.py" = "ruff format" }}')
+        example = '["make test"]' if kind is list else '{ "*.py" = "ruff format" }'
+        message = f"{setting.name} must be a {setting.kind} of texts"
+        raise _file_error(path, message, f"{setting.name} = {example}")
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -39,6 +39,7 @@ class Error(Value):
     type: ErrorType
     message: str
     hint: str | None = None
+    remedy: tuple[str, ...] = ()  # command lines that help, to be shown and copied line by line
     found: int | None = None
     expected: int | str | None = None
     lines: tuple[int, ...] = ()
@@ -51,8 +52,13 @@ class Error(Value):
 
     @property
     def sentence(self) -> str:
-        """The message, with its hint behind it."""
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        """The message, with its hint behind it, in one line."""
+        return "; ".join([self.message, *(self.hint.split("\n") if self.hint else ())])
+
+    @property
+    def advice(self) -> list[str]:
+        """What to do, line by line."""
+        return [*(self.hint.split("\n") if self.hint else ()), *self.remedy]
 
 
 class Nearest(Value):
@@ -75,10 +81,16 @@ class CladaError(Exception):
     """
 
     def __init__(
-        self, type_: ErrorType, message: str, hint: str | None = None, *, system: str | None = None
+        self,
+        type_: ErrorType,
+        message: str,
+        hint: str | None = None,
+        *,
+        remedy: tuple[str, ...] = (),
+        system: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.error = Error(type_, message, hint)
+        self.error = Error(type_, message, hint, remedy)
         self.system = system
 
     @classmethod

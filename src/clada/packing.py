@@ -142,7 +142,7 @@ def _differing(git: Git, root: str, revision: str) -> set[str]:
     commit = git.call("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit.code and revision != "HEAD":
         message = f"git has no revision {escape_controls(revision)}"
-        raise CladaError("git_operation_failed", message, "git log lists them")
+        raise CladaError("git_operation_failed", message, "git log --oneline")
     new = git.call("ls-files", "-z", "--others", "--exclude-standard", directory=root)
     if commit.code:  # no commit yet: all files are new
         return {*_split(new.output), *_listed(git, root, tracked=True)}

@@ -59,7 +59,7 @@ def run_details(number: int, workspace: str | PathLike[str] = ".") -> RunDetails
         run = run_with_number(store, number)
         if run is None or not os.path.exists(store.journal(number)):
             what = f"there is no run {number} for this workspace"
-            raise CladaError("git_operation_failed", what, "clada history lists the runs")
+            raise CladaError("git_operation_failed", what, "clada history")
         with RunChanges([store.journal(number)]) as changes:
             texts = {kind: changes.text(kind).decode(errors="replace") for kind in ("report", "llm")}
             return RunDetails(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clada.world.world import Stop
 
 LINE_BREAK = "\n"
-LISTED = "clada history lists the runs"
+LISTED = "clada history"
 
 
 class Rest(Value):
@@ -97,7 +97,7 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
         kept = _furthest(store, recorded, gone, run)
         number = kept.run.number
         if kept.is_unclear and number not in gone:
-            hint = f"undo it first (clada undo {number}), or send the document with --again"
+            hint = f"clada undo {number}\nclada --again ANSWER"
             raise CladaError("git_operation_failed", f"run {number} was killed", hint)
         settings = {**restored(kept.settings), "record": kept.run.record}
         left_out = _left_out(kept, gone)
@@ -164,7 +164,7 @@ def refuse_reverted(rest: Rest) -> None:
     """Raise if the work of the run was reverted other than by `clada undo`."""
     if rest.is_reverted:
         message = f"files are no longer as run {rest.number} left them: {format_paths(rest.changed)}"
-        hint = "to run all of the answer: clada --again ANSWER; to do only the rest: clada resume --again"
+        hint = "clada resume --again\nclada --again ANSWER"
         raise CladaError("git_operation_failed", message, hint)
 
 
@@ -174,7 +174,7 @@ def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped])
         message = f"run {number} did everything: there is nothing to resume"
         return CladaError("git_operation_failed", message, LISTED)
     message = f"run {number} did everything that was chosen; left out: {format_paths(unwanted)}"
-    return CladaError("git_operation_failed", message, "to choose again: clada --again --confirm ANSWER")
+    return CladaError("git_operation_failed", message, "clada --again --confirm ANSWER")
 
 
 def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:

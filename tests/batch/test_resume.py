@@ -100,7 +100,7 @@ def test_ctrl_c_ends_in_order_and_resume_does_the_rest(yard: Yard) -> None:
     assert 0 < len(first) < 20
     assert set(yard.statuses().values()) == {"applied"}  # those that ran came to their end
     assert "; press Ctrl-C again to end at once\n" in errors
-    assert f"clada: stopped; {20 - len(first)} of 20 jobs left. Continue with --resume\n" in errors
+    assert f"clada: stopped; {20 - len(first)} of 20 jobs left\n  clada batch " in errors
     done = yard.batch("--resume")
     assert done.returncode == 0
     assert len(yard.results()) == 20

@@ -54,7 +54,8 @@ def test_an_interrupt_leaves_nothing_of_the_bar(shell: Shell, tmux: Tmux) -> Non
     expected = (
         r"clada: stopping; 1 job still running; press Ctrl-C again to end at once\n"
         r"clada: 1 job in \S+ s: 1 applied\n"
-        r"clada: stopped; 1,999 of 2,000 jobs left. Continue with --resume\nexit=130"
+        r"clada: stopped; 1,999 of 2,000 jobs left\n"
+        r"  clada batch jobs.jsonl --out=results.jsonl --resume\nexit=130"
     )
     assert re.match(expected, seen)
 

@@ -42,7 +42,7 @@ def test_no_approvals_yet_is_said(shell: Shell) -> None:
     done = shell("approvals")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == (
-        'clada: no command is approved or blocked here; to add one: clada approvals add "npm test"\n'
+        'clada: no command is approved or blocked here\n  clada approvals add "npm test"\n'
     )
 
 
@@ -121,9 +121,7 @@ def test_history_without_runs_or_without_a_repository(shell: Shell) -> None:
 def test_undo_without_a_repository_has_the_runs_that_were_recorded_elsewhere(shell: Shell) -> None:
     done = shell("undo")
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        joined(done.stderr) == "clada: no run is recorded for this workspace; clada history lists the runs\n"
-    )
+    assert joined(done.stderr) == "clada: no run is recorded for this workspace; clada history\n"
     shell("--record=snapshots", document=WRITE)
     done = shell("undo")
     assert (done.returncode, done.stderr) == (0, "")
@@ -143,10 +141,10 @@ def test_a_record_that_cannot_be_kept_is_told_before_anything_is_executed(shell:
 def test_only_a_run_that_would_be_recorded_is_told_of_no_git(shell: Shell) -> None:
     done = shell("--no-git", document="<---RUN--->\ngit status\n<---END--->\n")
     assert done.returncode == 1
-    assert "run git init" in done.stdout
+    assert "git init" in done.stdout
     assert "--no-git" not in done.stdout + done.stderr
     recorded = shell("--record=commits", document=WRITE)
-    assert "; run git init, or use --no-git to work without commits; --record=snapshots" in recorded.stdout
+    assert "; git init, or use --no-git to work without commits; --record=snapshots" in recorded.stdout
     shell.git("init", "-q", "--bare", ".")
     assert "or use --no-git" in shell("doctor").stdout
 
@@ -246,18 +244,14 @@ def test_undo_names_what_it_cannot_restore(repository: Shell, tmp_path: Path) ->
 def test_undo_without_any_run(repository: Shell, arguments: tuple[str, ...]) -> None:
     done = repository("undo", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        joined(done.stderr) == "clada: no run is recorded for this workspace; clada history lists the runs\n"
-    )
+    assert joined(done.stderr) == "clada: no run is recorded for this workspace; clada history\n"
 
 
 def test_undo_without_such_a_run(repository: Shell) -> None:
     repository(document=WRITE)
     done = repository("undo", "7")
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        joined(done.stderr) == "clada: there is no run 7 for this workspace; clada history lists the runs\n"
-    )
+    assert joined(done.stderr) == "clada: there is no run 7 for this workspace; clada history\n"
 
 
 def test_history_and_undo_name_the_other_workspaces_of_the_repository(repository: Shell) -> None:
@@ -267,13 +261,14 @@ def test_history_and_undo_name_the_other_workspaces_of_the_repository(repository
     repository.write("sub/a/known.txt", "")
     for place in places[:2]:
         repository(f"--workspace={place}", document=WRITE)
-    others = f"the repository has runs of other workspaces (--workspace): {places[1]}, {places[0]}\n"
+    others = f"the repository has runs of other workspaces: {places[1]}, {places[0]}"
+    others = f"\n  {others}\n  clada history --workspace={places[1]}\n"
     history = repository("history", "--workspace=empty")
     assert (history.returncode, history.stdout) == (0, "")
-    assert history.stderr == f"clada: no run is recorded for this workspace yet; {others}"
+    assert history.stderr == f"clada: no run is recorded for this workspace yet{others}"
     undo = repository("undo", "--workspace=empty")
     assert (undo.returncode, undo.stdout) == (1, "")
-    assert joined(undo.stderr) == f"clada: no run is recorded for this workspace; {others}"
+    assert undo.stderr == f"clada: no run is recorded for this workspace{others}"
 
 
 def findings(shell: Shell, *arguments: str) -> tuple[int, dict[str, tuple[str, str]]]:

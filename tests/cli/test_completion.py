@@ -29,6 +29,11 @@ CASES = {
     "approvals ": ({"list", "add", "remove", "block"}, {"csl"}),
     "prompt ": ({"csl", "cml", "json", "toml"}, {"list"}),
     "completion z": ({"zsh"}, {"bash"}),
+    "history ": ({"show", "prune"}, {"plan"}),
+    "history show ": (set(), {"show", "prune"}),
+    "history --limit=3 show ": (set(), {"show", "prune"}),
+    "approvals add ": (set(), {"list", "add"}),
+    "config set fin": ({"final_newline"}, {"get", "set"}),
     "undo --": ({"--git-author", "--workspace"}, {"--timeout"}),
     "plan REA": ({"README.md"}, {"plan"}),
     "--color ": ({"auto", "always", "never"}, {"list"}),
@@ -135,6 +140,8 @@ def test_zsh(shell: Shell, tmp_path: Path) -> None:
             "clada plan REA": "clada plan README.md",
             "clada undo ": "clada undo 1",
             "clada report ": "clada report 1",
+            "clada history show ": "clada history show 1",
+            "clada config get fin": "clada config get final_newline",
         }.items():
             complete(typed, completed)
         assert "check what this machine and workspace offer" in complete("clada ", "doctor ")

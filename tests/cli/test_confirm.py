@@ -156,8 +156,7 @@ FRAMES = (
     (
         "n",
         """\
-(5/5) task 2.3: RUN - it would need approval (`python3` is not among the command
-s that run without asking; approving the exact command would allow it)
+(5/5) task 2.3: RUN - needs approval
   | python3 -m pytest -q
 """,
     ),
@@ -181,9 +180,7 @@ def test_operations_and_hunks_are_chosen_one_by_one(shell: Shell, tmux: Tmux) ->
 [task-1] PLAN: WRITE - a.txt (would overwrite, 235 bytes, hunk 2 of 2)
 [task-2.1] SKIP: WRITE - not chosen (new.txt)
 [task-2.2] SKIP: EDIT - not chosen (new.txt)
-[task-2.3] SKIP: RUN - not run in a dry run: it would need approval (`python3` i
-s not among the commands that run without asking; approving the exact command wo
-uld allow it)
+[task-2.3] SKIP: RUN - not run in a dry run: needs approval
   | python3 -m pytest -q
 1 planned, 3 not tried
 clada: task 2.3 is a command that runs without tasks 2.1, 2.2 of its block

@@ -264,7 +264,7 @@ def test_a_dry_run_shows_the_commands_that_a_run_could_start(shell: Shell) -> No
         "<---RUN--->\nmkdir one\n<---END--->\n"
     )
     lines = shell("plan", "--no-git", "--approve=python3 a.py", document=document).stdout.splitlines()
-    assert lines[0] == "[task-1] SKIP: RUN - not run in a dry run: it needs no approval"
+    assert lines[0] == "[task-1] SKIP: RUN - not run in a dry run: needs no approval"
     assert [line for line in lines if line.startswith("  | ")] == [
         "  | python3 a.py",
         "  | mkdir new",

@@ -83,7 +83,7 @@ def test_a_plan_of_what_was_done_in_part_is_refused_as_its_run(repository: Shell
     )
     assert repository(document=document).returncode == 1
     planned, run = repository("plan", document=document), repository(document=document)
-    assert "parts of this were done in run 1" in run.stdout
+    assert "already applied in part (run 1: " in run.stdout
     assert planned.stdout.endswith(run.stdout)
     assert "done in run 1" not in repository("plan", "--again", document=document).stdout
 
@@ -293,5 +293,5 @@ def test_a_page_is_not_written_over_another_file(shell: Shell) -> None:
     shell.write("answer.md", WRITE)
     done = shell("plan", "--no-git", "--html", "answer.md")
     assert done.returncode == 2
-    assert "--html: answer.md is there, and is no page; name another file" in done.stderr
+    assert "--html: answer.md exists and is not a page" in done.stderr
     assert (shell.workspace / "answer.md").read_text() == WRITE

@@ -18,8 +18,8 @@ WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 RUN = "<---RUN--->\npython3 -c 'print(6 * 7)'\n<---END--->\n"
 COMMAND = "python3 -c 'print(6 * 7)'"
 NOTE = (
-    "clada: .clada/config.toml and .clada/allowed-commands.json do not count: not trusted on this machine; "
-    "clada trust shows it and asks, clada trust --yes does not ask\n"
+    "clada: ignored, because not trusted on this machine: "
+    ".clada/config.toml and .clada/allowed-commands.json\n  clada trust\n"
 )
 EVIL = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b\u202e\u200b\u2028\r[task-1] SUCCESS: all is well"
 
@@ -44,7 +44,7 @@ def test_without_a_terminal_nothing_counts_and_it_is_told_how_it_would(clone: Sh
     done = clone("--no-git", document=RUN)
     assert done.returncode == 1
     assert ".clada/allowed-commands.json approves it, but you have not trusted that file" in done.stdout
-    assert "clada trust --yes does not ask" in done.stdout
+    assert done.stdout.endswith("\n  clada trust\n")
     assert "42" not in done.stdout.replace(COMMAND, "")
 
 
@@ -91,7 +91,7 @@ def test_a_change_is_shown_again(clone: Shell) -> None:
     clone("trust", "--yes")
     clone.write(".clada/config.toml", 'final_newline = false\noutput_mode = "silent"\n')
     done = clone("--no-git", document=WRITE)
-    assert done.stderr == NOTE.replace(" and .clada/allowed-commands.json do", " does")
+    assert done.stderr == NOTE.replace(" and .clada/allowed-commands.json", "")
     assert done.stdout != ""
 
 
@@ -115,7 +115,7 @@ def test_a_no_holds_until_the_files_change(clone: Shell, terminal: Terminals) ->
     assert screen.end()[0] == 0
     assert text_of(clone) == "hi\n"
     code, seen = terminal("--no-git", document=WRITE).end()
-    assert (code, "until it changes" in seen, "do not count" in seen) == (0, False, True)
+    assert (code, "until it changes" in seen, "not trusted on this machine" in seen) == (0, False, True)
     clone.write(".clada/config.toml", "final_newline = true\n")
     terminal("--no-git", document=WRITE).until("until it changes: ")
 

@@ -228,7 +228,9 @@ def test_two_watches_of_one_folder_exclude_each_other(shell: Shell, terminal: Te
     first.until(QUIT)
     second = shell("watch", "--yes", "--no-git", "answers")
     assert second.returncode == 1
-    assert "another clada watch is watching answers; end that one first" in joined(second.stderr)
+    assert "another clada watch is watching answers: end it, or watch another directory" in joined(
+        second.stderr
+    )
     first.type("q\n")
     assert first.end()[0] == 0
     third = terminal(*WATCH, "--yes", "--no-git", "answers")
@@ -330,8 +332,8 @@ def test_an_answer_that_git_tracks_is_said_to_be_committed(repository: Shell, te
     seen = screen.until(QUIT)
     assert "clada: kept out of commits, by .git/info/exclude: /answer.report.md\r\n" in seen
     assert (
-        "clada: git tracks answer.md: what is saved there is committed with the next run; "
-        "git rm --cached answer.md ends that\r\n"
+        "clada: git tracks answer.md: what is saved there is committed with the next run\r\n"
+        "  git rm --cached answer.md\r\n"
     ) in seen
     repository.git("rm", "-q", "--cached", "answer.md")
     save(repository, "answer.md", write("a", "y"))
@@ -345,7 +347,9 @@ def test_a_file_that_is_no_report_is_not_overwritten(shell: Shell, terminal: Ter
     screen = terminal(*WATCH, "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", write("a", "x"))
-    screen.until("clada: answer.report.md is no report of clada's, and is not overwritten; move it away")
+    screen.until(
+        "clada: answer.report.md is not a report of clada and is not overwritten\r\n  mv answer.report.md"
+    )
     assert (shell.workspace / "answer.report.md").read_text() == "my own notes\n"
 
 
@@ -356,7 +360,9 @@ def test_a_report_that_could_be_read_for_ever_is_not(shell: Shell, terminal: Ter
     screen = terminal("watch", "--yes", "--no-git", "answer.md")
     screen.until(QUIT)
     shell.write("answer.md", write("a", "x"))
-    screen.until("clada: answer.report.md is no report of clada's, and is not overwritten; move it away")
+    screen.until(
+        "clada: answer.report.md is not a report of clada and is not overwritten\r\n  mv answer.report.md"
+    )
     assert not report.is_file()
 
 
@@ -418,7 +424,7 @@ def test_a_place_that_goes_away_ends_it(shell: Shell, terminal: Terminals) -> No
     (shell.workspace / "answers").rmdir()
     code, seen = screen.end()
     assert code == 1
-    assert "clada: answers is gone: there is nothing to watch any more" in seen
+    assert "clada: answers was removed\r\n  mkdir -p answers\r\n" in seen
 
 
 def test_an_interrupt_ends_it(terminal: Terminals) -> None:
@@ -431,10 +437,10 @@ def test_an_interrupt_ends_it(terminal: Terminals) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("watch", "x"), 1, "clada watch needs a terminal to ask on; --yes carries out each answer without"),
+        (("watch", "x"), 1, "clada watch needs a terminal to ask on; clada watch --yes"),
         (("watch", "--yes", "no/x"), 2, "no/x: there is no directory no"),
-        (("watch", "--yes", "x.report.md"), 2, "x.report.md: that is the name of a report, not of an answer"),
-        (("watch", "--yes", "."), 2, ".: the workspace is in there: name a file, or a directory for answers"),
+        (("watch", "--yes", "x.report.md"), 2, "x.report.md is the name of a report, not of an answer"),
+        (("watch", "--yes", "."), 2, ". contains the workspace: watch a file in it; clada watch answer.md"),
         (("watch", "--clipboard", "x"), 2, "--clipboard watches the clipboard, not x: give one of them"),
         (("watch", "--clipboard", "--yes"), 1, "no clipboard: there is no display"),
         (("paste",), 1, "no clipboard: there is no display"),

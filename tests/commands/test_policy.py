@@ -61,14 +61,14 @@ def test_the_examples_that_must_pass_do(name: str, line: str) -> None:
 
 @pytest.mark.parametrize(("name", "line"), REFUSES, ids=[line for _name, line in REFUSES])
 def test_the_examples_that_must_not_pass_say_why(name: str, line: str) -> None:
-    """And that approval would allow them; cd alone cannot be approved."""
+    """They need approval; cd alone cannot be approved."""
     judgement = judge(words_of(line))
     if name == "cd" or isinstance(judgement, Refused):
         assert isinstance(judgement, Refused)
         assert judgement.type == "command_not_allowed"
     else:
         assert isinstance(judgement, NeedsApproval), judgement
-        assert "approving the exact command would allow it" in judgement.reason
+        assert judgement.message == f"needs approval: {judgement.reason}"
 
 
 # Every option that the security rules refuse: its short and long names, `=` where it takes a value, before it

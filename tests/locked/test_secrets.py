@@ -97,7 +97,7 @@ def test_readers_never_show_a_canary(secrets: Place, arguments: tuple[str, ...])
         error = by_command[f"cat {path}"]["error"]
         assert error["type"] == "command_not_allowed"
         assert error["message"].startswith(f"needs approval: `{path}` looks like a secret")
-        assert f"clada approvals add 'cat {path}'" in error["message"]
+        assert f"clada approvals add 'cat {path}'" in error["hint"]
     for fine in ("grep -rn cnry", "git diff", "git log -p", "git show", "git stash pop", "ls -la .env"):
         assert by_command[fine]["status"] == "success", by_command[fine]
 

@@ -100,7 +100,7 @@ def test_files_that_run_by_themselves_are_asked_about(place: Place) -> None:
 def test_where_nobody_can_be_asked_the_remedy_is_told(place: Place, era: str) -> None:
     result = place.agent(era=era).call("apply", document=run(COMMAND))
     assert result.is_error
-    assert f"clada approvals add '{COMMAND}'; then resume goes on from here" in text(result)
+    assert f"clada approvals add '{COMMAND}', then resume\n" in text(result)
 
 
 @pytest.mark.sample(1)

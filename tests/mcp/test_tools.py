@@ -303,7 +303,8 @@ def test_the_same_document_again_is_refused_in_the_words_of_the_tools(shared: Sh
     refused = agent.call("apply", document=document)
     number = agent.call("history", limit=2).structured_content["runs"][1]["run"]
     told = (
-        f"parts of this were done in run {number}: resume does the rest, apply with again=true runs all of it"
+        f"already applied in part (run {number}: 1 of 2 done). Continue: resume. "
+        "Start over: apply with again=true"
     )
     assert f"INPUT - {told}\n" in text(refused)
     assert (place.workspace / "again.txt").read_text() == "x\n"

@@ -251,7 +251,7 @@ def test_without_a_terminal_there_is_no_waiting(shell: Shell) -> None:
     body = "touch 'it is' && python3 -V"
     done = shell.run(body)
     assert done.returncode == 1
-    line = done.stdout.partition("clada approvals add ")[2].strip()
+    line = done.stdout.partition("\n  clada approvals add ")[2].splitlines()[0]
     assert line == "'touch '\"'\"'it is'\"'\"' && python3 -V'"
     adding = [sys.executable, "-m", "clada", "approvals", "add", *shlex.split(line)]
     subprocess.run(adding, cwd=shell.workspace, check=True, capture_output=True)
@@ -395,7 +395,7 @@ def test_a_script_that_is_not_approved_exactly(script: str, approved: list[str],
     done = runs(script, shell="approved", approve=given)
     assert done.error.type == "command_not_allowed"
     assert "needs a shell" in done.error.message
-    assert "clada approvals add" in done.error.message
+    assert done.error.remedy[0].startswith("clada approvals add ")
     without = runs(script, approve=[script])
     assert "--shell=approved" in without.said
     assert os.listdir(runs.workspace) == []
@@ -414,7 +414,8 @@ def test_a_person_is_told_why_and_not_what_they_are_asked_anyway(runs: Runner) -
     assert asked == [
         ("npm test", str(runs.workspace), "`npm` is not among the commands that run without asking")
     ]
-    assert "; approving the exact command would allow it: clada approvals add" in runs("npm test").said
+    refused = runs("npm test").error
+    assert (refused.message, refused.remedy) == ("needs approval", ("clada approvals add 'npm test'",))
 
 
 UNITTEST = "python3 -m unittest"

@@ -14,8 +14,8 @@ from clada.model import Skipped
 if TYPE_CHECKING:
     from tests.operations.conftest import Runner, Shell
 
-NO_APPROVAL = "not run in a dry run: it needs no approval"
-APPROVAL = "not run in a dry run: it would need approval (`npm` is not among the commands"
+NO_APPROVAL = "not run in a dry run: needs no approval"
+APPROVAL = "not run in a dry run: needs approval"
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ APPROVAL = "not run in a dry run: it would need approval (`npm` is not among the
         ("touch b\nnpm test\ncat x", APPROVAL),
         ("cat a && npm test", APPROVAL),
         ("npm run known && npm test", APPROVAL),
-        ("tail -f a", "not run in a dry run: it would need approval (`-f`"),
+        ("tail -f a", "not run in a dry run: needs approval: `-f`"),
         ("npm run known", NO_APPROVAL),
     ],
 )

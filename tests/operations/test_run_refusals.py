@@ -45,9 +45,9 @@ NEEDS_A_SHELL = [
     ("A=1 ls", "`A=`", "start with the command"),
 ]
 NEEDS_APPROVAL = [
-    ("npm test", "`npm`"),
-    ("/bin/ls", "`/bin/ls`"),
-    ("./cat x", "`./cat`"),
+    ("npm test", "needs approval"),
+    ("/bin/ls", "needs approval"),
+    ("./cat x", "needs approval"),
     ("tail -f x", "`-f`"),
     ("tail -5f x", "`-5f`"),
     ("cat -", "`-`"),
@@ -56,9 +56,9 @@ NEEDS_APPROVAL = [
     ("find . -delete", "`-delete`"),
     ("find . -exec rm '{}' +", "`-exec`"),
     ("xxd -r x", "`-r`"),
-    ("git push", "`git push`"),
-    ("git commit -m x", "`git commit`"),
-    ("git -C .. status", "`git -C`"),
+    ("git push", "needs approval"),
+    ("git commit -m x", "needs approval"),
+    ("git -C .. status", "needs approval"),
     ("rm -i x", "`-i`"),
     ("cp -L a b", "`-L`"),
     ("chmod -R 755 x", "`-R`"),
@@ -100,7 +100,7 @@ def test_what_needs_approval(body: str, word: str, runs: Runner) -> None:
     done = runs(whole)
     assert done.error.type == "command_not_allowed"
     assert word in done.error.message
-    assert "clada approvals add" in done.error.message
+    assert done.error.remedy[0].startswith("clada approvals add ")
     assert "--shell" not in done.said
     assert os.listdir(runs.workspace) == []
 

@@ -120,7 +120,10 @@ def test_a_refusal_that_is_not_about_the_document_asks_for_no_correction(tmp_pat
     clada.execute(document, workspace=tmp_path, record="snapshots")
     again = clada.execute(document, workspace=tmp_path, record="snapshots")
     outside = clada.execute(document, workspace=tmp_path, record="commits")
-    for report, reason in ((again, "parts of this were done"), (outside, "not a git repository")):
+    for report, reason in (
+        (again, "already applied in part (run 1: 1 of 2 done). Continue: clada resume\n"),
+        (outside, "not a git repository"),
+    ):
         text = report.text(for_llm=True)
         assert reason in text
         assert text.endswith(

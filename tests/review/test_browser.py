@@ -178,7 +178,7 @@ def test_each_command_is_approved_by_itself_and_its_output_is_seen_as_it_comes(
     assert page.locator("#failures a").count() == 1
     assert ops.nth(1).locator(".output").inner_text() == "first\nlast\n"
     assert "exit 0" in ops.nth(1).locator(".outcome").inner_text()
-    assert "failed: `python3` is not among the commands" in ops.nth(2).locator(".outcome").inner_text()
+    assert "failed: needs approval" in ops.nth(2).locator(".outcome").inner_text()
     page.reload()
     page.wait_for_selector("#report-title:has-text('1 of 3 failed')")
     assert ops.nth(1).get_by_label("Once").is_checked()

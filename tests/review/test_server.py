@@ -286,7 +286,7 @@ def test_a_command_that_was_not_approved_does_not_run(served: Serve) -> None:
     asked = served("<---RUN--->\ntouch-it --now\n<---END--->\n")
     asked("/apply", {**GO, "answers": {}})
     report = asked.until("report")
-    assert "command_not_allowed: `touch-it` is not among the commands" in report["text"]
+    assert "command_not_allowed: needs approval\n  clada approvals add 'touch-it --now'\n" in report["text"]
     assert "not chosen" not in report["for_llm"]
 
 

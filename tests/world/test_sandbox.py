@@ -449,7 +449,8 @@ def test_what_a_failed_command_lacked(layer: str, script: str, message: str | No
 def test_git_is_read_only(place: Place) -> None:
     """Writing `.git` in bubblewrap fails at once, and says why."""
     assert (
-        place.run("sh", "-c", "echo x > .git/config", layer="bubblewrap").ended.hint == "`.git` is read-only"
+        place.run("sh", "-c", "echo x > .git/config", layer="bubblewrap").ended.hint
+        == "the sandbox keeps .git read-only (commit yourself, or use --sandbox=off)"
     )
 
 

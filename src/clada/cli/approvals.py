@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.world.approvals import Approvals
 
-NOTHING = 'no command is approved or blocked here; to add one: clada approvals add "npm test"'
-HOW_TO_TRUST = "untrusted ones came with the workspace and are ignored; to review them: clada trust"
+EXAMPLE = 'clada approvals add "npm test"'
 
 
 def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -57,10 +56,10 @@ def _list(known: Approvals, console: Console, *, as_json: bool) -> int:
         console.write(json.dumps(found, indent=2) + "\n")
         return 0
     if not lines:
-        console.complain(f"clada: {NOTHING}")
+        console.note("no command is approved or blocked here", EXAMPLE)
     console.write("".join(f"{escape_controls(line)}\n" for line in lines))
     if any(line.startswith("untrusted  ") for line in lines):
-        console.complain(f"clada: {HOW_TO_TRUST}")
+        console.note("untrusted ones came with the workspace and are ignored", "clada trust")
     return 0
 
 

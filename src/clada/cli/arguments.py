@@ -132,10 +132,10 @@ class _Flag(Value):
 
     def corrected(self, word: str) -> str:
         """Return the command line with another word in place of this one."""
-        return _typed([word if each == self.word else each for each in self.line])
+        return as_typed([word if each == self.word else each for each in self.line])
 
 
-def _typed(words: Sequence[str]) -> str:
+def as_typed(words: Sequence[str]) -> str:
     """Return a command line as one types it; flags need no quotes."""
     from shlex import quote  # late: only mistakes need it
 
@@ -191,13 +191,13 @@ def _read_value(
     if value is None:
         if not waiting:
             example = setting.choices[0] if setting.choices else EXAMPLES.get(setting.kind, setting.value)
-            raise UsageError(f"{name} needs a value", f"{_typed(flag.line)} {example}")
+            raise UsageError(f"{name} needs a value", f"{as_typed(flag.line)} {example}")
         value = waiting.pop()
     try:
         read_value = read_text(setting, value)
     except UsageError as error:
         wrong, right = (value, error.remedy) if is_apart else (flag.word, f"{name}={error.remedy}")
-        fixed = _typed([right if each == wrong else each for each in flag.line]) if error.remedy else ""
+        fixed = as_typed([right if each == wrong else each for each in flag.line]) if error.remedy else ""
         raise UsageError(f"{name} {error}", fixed) from None
     values = (*given.get(setting.name, ()), read_value) if setting.kind == "list" else read_value
     given[setting.name] = values
@@ -252,7 +252,7 @@ def _refuse_unknown_command(words: Sequence[str]) -> None:
         raise UsageError(f"{what}; {how}:", f"clada {written.format(argument)}".rstrip())
     near = close_to(first, list(COMMANDS))
     if near:
-        raise UsageError(f"{what}; did you mean {near}?", _typed([near, *rest]))
+        raise UsageError(f"{what}; did you mean {near}?", as_typed([near, *rest]))
     if rest:
         raise UsageError(f"{what}; to apply a file, name it alone:", f"clada {quote(words[-1])}")
     raise UsageError(f"{what}, and there is no file of that name", "clada --help")
@@ -285,7 +285,7 @@ def _check(found: Invocation) -> None:
         told = f"{one_of}, not {words[0]!r}"
         if near:
             raise UsageError(
-                f"{told}; did you mean {near}?", _typed([*found.name.split()[1:], near, *words[1:]])
+                f"{told}; did you mean {near}?", as_typed([*found.name.split()[1:], near, *words[1:]])
             )
         raise UsageError(told, help_line)
     if len(words) > row.most_words and not row.takes_command:

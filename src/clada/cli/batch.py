@@ -7,6 +7,7 @@ import shutil
 import time
 from contextlib import suppress
 from select import select
+from shlex import quote
 from signal import SIGINT
 
 from clada.batch import DEFAULTS, STATUSES, WENT_WELL, Batch, parse_mapping
@@ -86,7 +87,7 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
     def end() -> None:  # in order; a second signal kills this process, and its workers end with it
         batch.stop()
         running = batch.engine.running if batch.engine else 0
-        progress.say(f"clada: stopping; {_jobs(running)} still running; press Ctrl-C again to end at once")
+        progress.say(f"stopping; {_jobs(running)} still running; press Ctrl-C again to end at once")
 
     with progress, stop_on_signals(end) as stop:
         for finished in batch.finished(progress.tick):
@@ -95,7 +96,10 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
         write_parquet(options["out"], options["parquet"])
     left = progress.left()
     if stop.signal and left:
-        console.complain(f"clada: stopped; {left:,} of {batch.total:,} jobs left. Continue with --resume")
+        console.note(
+            f"stopped; {left:,} of {batch.total:,} jobs left",
+            f"clada batch {quote(jobs)} --out={quote(options['out'])} --resume",
+        )
         return SIGNALLED + stop.signal
     return FAILED if left else 0
 
@@ -105,8 +109,8 @@ def _view(view: ResultsView, options: dict[str, Any], console: Console) -> int:
     with stop_on_signals(lambda: None) as stop, make_server(view) as server:
         console.write(f"{server.address}\n")
         if not options["no_open"] and not open_browser(server.address_to_open):
-            console.complain("clada: no browser was found: open the address in one")
-        console.complain("clada: Ctrl-C ends the page")
+            console.note("no browser was found: open the address in one")
+        console.note("Ctrl-C ends the page")
         select([stop.handle], [], [])
     return SIGNALLED + stop.signal if stop.signal and stop.signal != SIGINT else 0
 
@@ -137,7 +141,7 @@ class _Progress:
             before = f"; {self.batch.skipped:,} already had results" if self.batch.skipped else ""
             done = sum(self.counts.values())
             seconds = _duration(time.monotonic() - self._began)
-            self.say(f"clada: {_jobs(done)} in {seconds}: {', '.join(told) or 'nothing to do'}{before}")
+            self.say(f"{_jobs(done)} in {seconds}: {', '.join(told) or 'nothing to do'}{before}")
 
     def tick(self) -> None:
         """Tell how far it is, if it is time to."""
@@ -150,7 +154,7 @@ class _Progress:
 
     def show(self) -> None:
         """Tell how far it is."""
-        self.say(f"clada: {self.line()}")
+        self.say(self.line())
 
     def line(self) -> str:
         """Return how far it is, in words."""
@@ -170,7 +174,7 @@ class _Progress:
 
     def say(self, text: str) -> None:
         """Write a line."""
-        self.console.complain(text)
+        self.console.note(text)
 
     def close(self) -> None:
         """Remove what is shown for a while."""

@@ -29,7 +29,7 @@ PROGRAMS = (
     ("", ("pbcopy",), ("pbpaste",), "utf-8"),
     ("", ("clip.exe",), ("powershell.exe", "-NoProfile", "-Command", GET), "utf-16"),
 )
-HINT = "install wl-clipboard (Wayland) or xclip (X)"
+HINT = "install wl-clipboard (Wayland) or xclip (X); without one:\nclada FILE\nclada report"
 CHUNK = 1 << 20
 MOST_WORDS = 4096  # bytes of an error message that are read
 LONG = 10  # seconds that a clipboard may take

@@ -35,7 +35,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     author = options["git_author"]
     found = repository.find(options["workspace"])
     with found.lock(
-        options["lock_timeout"], lambda: console.complain("clada: waiting for another run in this repository")
+        options["lock_timeout"], lambda: console.note("waiting for another run in this repository")
     ):
         runs = _chosen(history(options["workspace"]), numbers)
         made, replaced = squash(

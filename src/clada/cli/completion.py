@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clada.cli.flags import COMMANDS, KNOWN, MAIN
+from clada.settings import BY_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ def _first_words(name: str, command: Command) -> Sequence[str]:
     return tuple(COMMANDS) if name == "help" else command.words
 
 
+def _later_words(name: str) -> Sequence[str]:
+    """Return what may follow the first argument: after `config get` the name of a setting."""
+    return tuple(BY_NAME) if name == "config" else ()
+
+
 def _flag_words(command: Command) -> str:
     """Return the flags of a command; those that take a value end in an equals sign."""
     own = [f"--{flag.dashed}" + ("" if flag.kind == "switch" else "=") for flag in _flags(command)]
@@ -51,10 +57,12 @@ def _bash() -> Iterator[str]:
             yield f"        --{flag.dashed}) {_bash_value(flag)}; return;;"
     yield from BASH_MIDDLE
     for name, command in COMMANDS.items():
-        words = f"'{' '.join(_first_words(name, command))}'" + (
-            f' words+=" $({RUNS})"' if command.takes_run else ""
-        )
-        yield f"        {name}) flags='{_flag_words(command)}' words={words}"
+        first, later = f"'{' '.join(_first_words(name, command))}'", f"'{' '.join(_later_words(name))}'"
+        if command.takes_run:
+            later = f'"$({RUNS})"'
+            first = first if command.words else '"$later"'
+        yield f"        {name}) flags='{_flag_words(command)}' later={later}"
+        yield f"            words={first}"
         yield f"            files={'1' if command.takes_file else ''};;"
     yield f"        *) flags='{_flag_words(MAIN)}' words='{' '.join(COMMANDS)}' files=1;;"
     yield from BASH_END
@@ -73,7 +81,7 @@ def _bash_value(flag: Setting) -> str:
 BASH_START = """\
 _clada() {
     local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
-    local command='' flags words files each
+    local command='' flags words later='' files each skip='' is_later=''
     # bash takes --flag=value apart at the equals sign
     if [[ $word == '=' ]]; then
         word=''
@@ -85,7 +93,9 @@ _clada() {
 BASH_MIDDLE = """\
     esac
     for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-        if [[ $each != -* ]]; then command="$each"; break; fi
+        if [[ $each == '=' ]]; then skip=1; continue; fi
+        if [[ $skip || $each == -* ]]; then skip=''; continue; fi
+        if [[ $command ]]; then is_later=1; else command="$each"; fi
     done
     case "$command" in""".split("\n")
 BASH_END = """\
@@ -95,6 +105,7 @@ BASH_END = """\
         if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace; fi
         return
     fi
+    if [[ $is_later ]]; then words="$later"; fi
     COMPREPLY=($(compgen -W "$words" -- "$word"))
     if [[ $files ]]; then
         compopt -o filenames
@@ -115,27 +126,31 @@ def _zsh() -> Iterator[str]:
     yield "    case $command in"
     for name, command in COMMANDS.items():
         yield f"    {name})"
-        listed = _first_words(name, command)
-        operand = f"'2:which:({' '.join(listed)})'" if listed else None
+        operands = [f"'1:command:({name})'"]
+        if first := _first_words(name, command):
+            operands.append(f"'2:which:({' '.join(first)})'")
+        if later := _later_words(name):
+            operands.append(f"'3:which:({' '.join(later)})'")
         if command.takes_run:
-            operand = f"'*:run:({' '.join(command.words)} '\"$({RUNS})\"')'"
-        operand = "'2:document:_files'" if command.takes_file else operand
-        yield from _zsh_arguments(command, f"'1:command:({name})'", operand)
+            operands.append(f"'*:run:('\"$({RUNS})\"')'")
+        if command.takes_file:
+            operands.append("'*:document:_files'")
+        yield from _zsh_arguments(command, *operands)
     yield "    *)"
     commands = " ".join(f"{name}\\:{_zsh_quoted(command.meaning)}" for name, command in COMMANDS.items())
     both = f'\'1: :{{_alternative "commands:command:(({commands}))" "files:document:_files"}}\''
-    yield from _zsh_arguments(MAIN, both, None)
+    yield from _zsh_arguments(MAIN, both)
     yield "    esac"
     yield "}"
     yield "compdef _clada clada"
 
 
-def _zsh_arguments(command: Command, first: str, second: str | None) -> Iterator[str]:
+def _zsh_arguments(command: Command, *operands: str) -> Iterator[str]:
     yield "        _arguments \\"
     for flag in _flags(command):
         yield f"            {_zsh_flag(flag)} \\"
     yield "            '--help[show help]' '--version[show the version]' \\"
-    yield f"            {first}" + (f" {second}" if second else "")
+    yield f"            {' '.join(operands)}"
     yield "        ;;"
 
 
@@ -169,10 +184,15 @@ def _fish() -> Iterator[str]:
         seen = f"__fish_seen_subcommand_from {name}"
         if not command.takes_file:
             yield f"complete -c clada -n '{seen}' -f"
+        first = " ".join(_first_words(name, command))
+        if first:
+            is_first = f"{seen}; and not __fish_seen_subcommand_from {first}" if name != "help" else seen
+            yield f"complete -c clada -n '{is_first}' -f -a '{first}'"
+        is_later = f"{seen}; and __fish_seen_subcommand_from {first}" if first else seen
         if command.takes_run:
-            yield f"complete -c clada -n '{seen}' -f -a '({RUNS_IN_FISH})'"
-        if listed := _first_words(name, command):
-            yield f"complete -c clada -n '{seen}' -f -a '{' '.join(listed)}'"
+            yield f"complete -c clada -n '{is_later}' -f -a '({RUNS_IN_FISH})'"
+        if later := _later_words(name):
+            yield f"complete -c clada -n '{is_later}' -f -a '{' '.join(later)}'"
         yield from _fish_flags(command, seen)
     yield "complete -c clada -s h -l help -d 'show help'"
     yield "complete -c clada -s V -l version -d 'show the version'"

@@ -90,5 +90,5 @@ def _set(words: Sequence[str], console: Console) -> int:
     console.write(f"{_with_tilde(path)}: {key} = {' '.join(values)}\n")
     name = f"{config.ENVIRONMENT}{key.upper()}"
     if os.environ.get(name):
-        console.complain(f"clada: {name} is set in the environment, and wins")
+        console.note(f"{name} is set in the environment, and wins")
     return 0

@@ -54,7 +54,7 @@ def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | N
     finally:
         os.close(terminal)
     if wanted is None:
-        console.complain("clada: not executed")
+        console.note("not executed")
     return wanted
 
 

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from clada.errors import Error
+
 STDIN, STDOUT, STDERR = 0, 1, 2
 HURRIED_WAIT = 2000  # milliseconds to wait for a slow reader after a signal
 HURRIED_BYTES = 512  # a pipe that is ready takes this much without blocking on every system (PIPE_BUF)
@@ -49,9 +51,14 @@ class Console:
         """Write to standard output."""
         self._write(self._out, text)
 
-    def complain(self, text: str, kind: str = "note") -> None:
-        """Write one line to standard error, escaped so that it stays one."""
-        self.say_aside([(kind, escape_controls(text))])
+    def note(self, text: str, *commands: str) -> None:
+        """Write a line about the work to standard error, and below it commands to copy, each on its line."""
+        lines = (f"clada: {text}", *(f"  {command}" for command in commands))
+        self.say_aside([("note", escape_controls(line)) for line in lines])
+
+    def note_error(self, error: Error) -> None:
+        """Write an error, and below it what to do."""
+        self.note(error.message, *error.advice)
 
     def say_aside(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard error."""
@@ -96,7 +103,7 @@ class Console:
             self._closed.add(fd)
             self.lost = True
             if fd == self._out:
-                self.complain(f"clada: {self._name} cannot be written: {error.strerror}")
+                self.note(f"{self._name} cannot be written: {error.strerror}")
 
 
 def _is_ready(fd: int) -> bool:

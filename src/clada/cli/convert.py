@@ -25,15 +25,15 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         return 2
     plan = plan_for(text, document.settings_of(options))
     for note in plan.notes:
-        console.complain(f"clada: {note}")
+        console.note(note)
     for each in plan.not_applied:
-        console.complain(f"clada: {each.text}")
+        console.note(each.text)
     if plan.fatal:
-        console.complain(f"clada: {plan.fatal.message}")
+        console.note(plan.fatal.message, "clada plan -v FILE")
         return FAILED
     converted = convert(plan, options["to"], document.settings_of(options))
     console.write(converted.text)
     for note in converted.notes:
-        console.complain(f"clada: {note}")
+        console.note(note)
     failed = bool(converted.notes or plan.not_applied)
     return exit_code(failed=failed, has_operations=plan.has_operations)

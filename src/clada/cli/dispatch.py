@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 
 from clada import config
 from clada.cli import leave_out_of_path, print_version
-from clada.cli.arguments import read
+from clada.cli.arguments import as_typed, read
 from clada.cli.console import Console
+from clada.cli.flags import PAST
 from clada.errors import CladaError, UsageError, unforeseen
 from clada.exit_codes import FAILED, USAGE
 from clada.settings import DEFAULTS
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from clada.errors import Error
 
     Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
+
+COMMAND = re.compile(r"(^|: )(clada|git|mv|rm|mkdir|ls|pip|export|unset|chmod|\$EDITOR) ")  # in advice
 
 
 def dispatch(arguments: Sequence[str]) -> int:
@@ -40,36 +44,42 @@ def dispatch(arguments: Sequence[str]) -> int:
         options = _options(invocation, console)
         code = _perform(invocation, options, console)
     except UsageError as error:
-        _complain(console, str(error), error.remedy or f"{invocation.name if invocation else 'clada'} --help")
+        remedy = error.remedy or f"{invocation.name if invocation else 'clada'} --help"
+        console.note(str(error), *remedy.splitlines())
         return USAGE
     except CladaError as error:
         if options.get("json"):
             console.write(json_error(error.error))
-        _complain(console, error.error.message, error.error.hint)
+        console.note(error.error.message, *_advice(error.error, invocation))
         return FAILED
     except Exception as bug:
         if options.get("error_detail") == "debug":
             raise
-        found = unforeseen(bug)
         takes_detail = invocation is not None and "error_detail" in invocation.row.flags
-        hint = "--error-detail=debug shows where" if found.hint and takes_detail else None
-        _complain(console, found.message, hint)
+        console.note(
+            unforeseen(bug).message,
+            as_typed([*arguments, "--error-detail=debug"]) if takes_detail else "clada doctor",
+        )
         return FAILED
     return code or (FAILED if console.lost else 0)
 
 
-def _complain(console: Console, message: str, remedy: str | None) -> None:
-    """Print an error, and below it what to do, ready to copy."""
-    console.complain(f"clada: {message}")
-    for line in (remedy or "").splitlines():
-        console.complain(f"  {line}")
+def _advice(error: Error, invocation: Invocation | None) -> list[str]:
+    """Return what to do about an error; the last line is a command to copy."""
+    if not invocation or any(COMMAND.search(line) for line in error.advice):
+        return error.advice
+    if invocation.row.group == PAST:
+        return [*error.advice, "clada history"]
+    about_machine = error.type in ("io_error", "permission_denied", "git_operation_failed", "lock_timeout")
+    return [*error.advice, "clada doctor" if about_machine else f"{invocation.name} --help"]
 
 
 def json_error(error: Error) -> str:
     """Return an error as JSON, for commands that print only JSON."""
     import json  # late: only --json needs it
 
-    return json.dumps({"error": {"type": error.type, "message": error.message, "hint": error.hint}}) + "\n"
+    hint = "\n".join(error.advice) or None
+    return json.dumps({"error": {"type": error.type, "message": error.message, "hint": hint}}) + "\n"
 
 
 def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
@@ -91,11 +101,7 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
         ask = invocation.row.asks_for_trust and not given.get("dry_run") and not given.get("yes")
         return settle(workspace, console, ask=ask)
 
-    try:
-        configured = config.load(given.get("workspace"), trusts).merged
-    except UsageError as error:
-        error.remedy = error.remedy or "clada doctor"
-        raise
+    configured = config.load(given.get("workspace"), trusts).merged
     unset = dict.fromkeys(invocation.row.by_flag)
     options = {"json": False, "yes": False, **DEFAULTS, **configured, **unset, **given}
     options["workspace"] = config.find_workspace(options["workspace"])

@@ -124,7 +124,7 @@ def _check_repository(settings: dict[str, Any]) -> Finding:
         except repository.NoRepositoryError as trouble:
             if settings["record"] == "commits":
                 raise
-            return Finding(NOTE, f"{trouble.error.message}: runs are recorded by snapshots", "run git init")
+            return Finding(NOTE, f"{trouble.error.message}: runs are recorded by snapshots", "git init")
         index.check(found, dry=True)
     below = f", for {found.prefix} in it" if found.prefix else ""
     return Finding(OK, f"runs are recorded in {found.root}{below}")

@@ -139,7 +139,7 @@ def carry_out(
         from clada.cli.clipboard import copy
 
         copy(report.text(for_llm=True))
-        console.complain("clada: the report is on the clipboard")
+        console.note("the report is on the clipboard")
     return report.exit_code or (FAILED if console.lost else DONE), report
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY
 NEW_FILE = 0o666  # less the umask
+USAGE = "clada --events=jsonl:events.jsonl FILE"
 
 
 class EventLines(Console):
@@ -31,7 +32,7 @@ class EventLines(Console):
     def __init__(self, flag: str) -> None:
         form, _colon, place = flag.partition(":")
         if form != "jsonl" or flag == "jsonl:":
-            raise UsageError(f"--events must be jsonl, jsonl:FD or jsonl:FILE, not {flag!r}")
+            raise UsageError(f"--events must be jsonl, jsonl:FD or jsonl:FILE, not {flag!r}", USAGE)
         super().__init__(_opened(place), "the file of events")
 
     def presenter(self, *shown: Any) -> EventPresenter:
@@ -90,14 +91,14 @@ def _opened(place: str) -> int:
             return os.open(place, APPEND, NEW_FILE)
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else error
-            raise UsageError(f"--events: {place}: {why}") from None
+            raise UsageError(f"--events: {place}: {why}", USAGE) from None
     try:
         handle = int(place)
         mode = fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE
     except (OSError, OverflowError, ValueError):
-        raise UsageError(f"--events: handle {place} is not open") from None
+        raise UsageError(f"--events: handle {place} is not open", USAGE) from None
     if mode == os.O_RDONLY:
-        raise UsageError(f"--events: handle {place} is not open for writing")
+        raise UsageError(f"--events: handle {place} is not open for writing", USAGE)
     if handle not in (STDOUT, STDERR):
         os.set_inheritable(handle, False)  # commands must not write events
     return handle

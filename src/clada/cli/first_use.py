@@ -69,9 +69,9 @@ def _ask(console: Console) -> str | None:
         raise CladaError("invalid_operation", NO_ANSWER, "clada config set record snapshots")
     try:
         path = config.set_in_user_file("record", [record])
-        console.complain(f'clada: remembered in {path}: record = "{record}"')
+        console.note(f'remembered in {path}: record = "{record}"')
     except (OSError, CladaError) as error:
         why = reason(error) if isinstance(error, OSError) else error.error.message
-        console.complain(f"clada: {config.user_file()} cannot be written: {why}; you will be asked again")
+        console.note(f"{config.user_file()} cannot be written: {why}; you will be asked again")
     preference: str = config.as_preference("record", record)
     return preference

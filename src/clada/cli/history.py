@@ -52,11 +52,11 @@ def _list(options: dict[str, Any], console: Console) -> None:
         return
     if not runs:
         others = describe_other_workspaces(find_store(options["workspace"]))
-        console.complain(f"clada: {NO_RUN} yet{f'; {others}' if others else ''}")
+        console.note(f"{NO_RUN} yet", *(others.split("\n") if others else ()))
         return
     _write_table(shown, console, long=bool(options.get("long")))
     if len(shown) < len(runs):
-        console.complain(f"clada: {len(runs) - len(shown)} older runs; clada history --limit=0 lists all")
+        console.note(f"{len(runs) - len(shown)} older runs", "clada history --limit=0")
 
 
 def _write_table(runs: Sequence[RecordedRun], console: Console, *, long: bool) -> None:

@@ -24,12 +24,14 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     from clada.mcp import serve
 
     if options["approve_all"]:
-        console.complain(f"clada: {APPROVE_ALL}")
+        console.note(APPROVE_ALL)
     token = os.environ.pop(TOKEN, None)  # no command that is run shall see it
     if token is not None and len(token) < SHORTEST:
-        raise UsageError(f"{TOKEN} must have {SHORTEST} characters or more")
+        raise UsageError(
+            f"{TOKEN} must have {SHORTEST} characters or more",
+            "export CLADA_MCP_TOKEN=$(openssl rand -hex 16)",
+        )
     if options.get("http") is None and os.isatty(0):
-        console.complain("clada: this is for a host to start, see docs/mcp.md; Ctrl-C ends it")
+        console.note("this is for a host to start, see docs/mcp.md; Ctrl-C ends it")
     settings = Settings(**{name: options[name] for name in Settings.__match_args__})
-    say = lambda text: console.complain(f"clada: {text}")  # noqa: E731
-    return serve(settings, options.get("http"), token, say, all_tools=options.get("tools") == "all")
+    return serve(settings, options.get("http"), token, console.note, all_tools=options.get("tools") == "all")

@@ -47,7 +47,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     else:
         console.write(escape_lines(pack.text) if os.isatty(STDOUT) else pack.text)
     for line in _notes(pack, on_clipboard=options["copy"]):
-        console.complain(f"clada: {line}")
+        console.note(line)
     return 0
 
 

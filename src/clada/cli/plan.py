@@ -28,14 +28,14 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def _refuse_other_file(path: str) -> None:
-    """Refuse to write the page over a file that is none: it may be the answer itself."""
+    """Refuse to write the page over a file that is not a page: it may be the answer itself."""
     try:
         with open(path, "rb") as file:
             start = file.read(len(PAGE))
     except OSError:
         return  # it is told when the page is written
     if start and start.lower() != PAGE:
-        raise UsageError(f"--html: {path} is there, and is no page; name another file")
+        raise UsageError(f"--html: {path} exists and is not a page", "clada plan --html plan.html FILE")
 
 
 def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
@@ -56,14 +56,14 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
         with open(file, "w", encoding="utf-8", errors="replace") as written:
             written.write(page)
     except OSError as error:
-        raise UsageError(f"--html: {system_words(error)}") from None
+        raise UsageError(f"--html: {system_words(error)}", "clada plan --html plan.html FILE") from None
     for note in report.notes:
-        console.complain(f"clada: {note}")
+        console.note(note)
     if report.fatal:
-        console.complain(f"clada: {report.fatal.sentence}")
+        console.note_error(report.fatal)
     failing = sum(not task.ok for task in report.tasks)
     fails = f", {failing} would fail" if failing else ""
     for each in report.not_applied:
-        console.complain(f"clada: {each.text}")
+        console.note(each.text)
     console.write(f"{file}: {counted(len(report.tasks), 'operation')}{fails}\n")
     return report.exit_code

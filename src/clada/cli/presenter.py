@@ -12,6 +12,7 @@ from clada.report import (
     commits_line,
     failure_lines,
     output_text,
+    remedy_lines,
     skipped_block_lines,
     status_line,
 )
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 MANY = 100  # operations, above which a terminal shows only failures and counts
 PLAN_LINES = 9  # lines of the plan above a question
+FOR_MODEL = "for the LLM: clada report --copy"
 PLAN_BEFORE = 3  # of these, lines before the current task
 
 
@@ -88,7 +90,7 @@ class Presenter:
                 case BlockSkipped(label=label):
                     self._say(list(skipped_block_lines(label, self.notation)))
                 case Note(text=text):
-                    self.console.complain(f"clada: {text}")
+                    self.console.note(text)
         except Exception as bug:  # noqa: BLE001 (the run goes on)
             self._report_lost("a line", bug)
 
@@ -97,7 +99,7 @@ class Presenter:
         try:
             details = self._details(task) if self._has_details else ()
             line = status_line(task, self.notation)
-            self._say([line, *details], failed=failed)
+            self._say([line, *remedy_lines(task), *details], failed=failed)
         except Exception as bug:  # noqa: BLE001 (each task has a line)
             self._report_lost("a line", bug)
             self._say([status_line(task.shortened(), self.notation)], failed=failed)
@@ -116,6 +118,8 @@ class Presenter:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
         elif self.console.rows and report.tasks:
             parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
+        if self.console.rows and self._can_be_reported(report):
+            parts.append(("what to do", lambda: self.console.say([("note", FOR_MODEL)])))
         if line := commits_line(report):
             parts.append(("the commits", lambda: self._tell_commits(line)))
         for what, show in parts:
@@ -124,9 +128,14 @@ class Presenter:
             except Exception as bug:  # noqa: BLE001 (the other parts are shown)
                 self._report_lost(what, bug)
 
+    def _can_be_reported(self, report: Report) -> bool:
+        """Whether there are failures that `clada report` would pass on to the model."""
+        is_saved = self.options["record"] != "none" and not self.options["dry_run"]
+        return is_saved and not report.ok and not self.options["copy"]
+
     def _tell_commits(self, line: str) -> None:
         """Name the commits on standard error, because programs read standard output."""
-        self.console.complain(f"clada: {line}")
+        self.console.note(line)
 
     def _closing(self, report: Report) -> Iterator[Line]:
         """Yield the failures that have scrolled away, and the counts."""
@@ -183,7 +192,7 @@ class Presenter:
         """Report that something could not be shown."""
         self.console.lost = True
         error = unforeseen(bug)
-        self.console.complain(f"clada: {what} cannot be shown: {error.sentence}")
+        self.console.note(f"{what} cannot be shown: {error.sentence}")
         if self.detail == "debug" and error.traceback:
             self.console.say_aside([("note", error.traceback)])
 

@@ -20,7 +20,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     text = instructions(name, options["workspace"], *delimiters)
     if options["copy"]:
         copy(text)
-        console.complain("clada: the instructions are on the clipboard")
+        console.note("the instructions are on the clipboard")
     else:
         console.write(text)
     return 0

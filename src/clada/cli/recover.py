@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Take back what is pending in this workspace, and say so."""
     settings = Settings(workspace=options["workspace"], lock_timeout=options["lock_timeout"])
-    done = recover(settings, lambda: console.complain("clada: waiting for another run in this repository"))
+    done = recover(settings, lambda: console.note("waiting for another run in this repository"))
     console.write("".join(f"{line}\n" for line in done or ["nothing to recover"]))
     return 0

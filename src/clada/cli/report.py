@@ -24,7 +24,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         console.write(json.dumps({"report": text}) + "\n")
     elif options["copy"]:
         copy(text)
-        console.complain("clada: the report is on the clipboard")
+        console.note("the report is on the clipboard")
     else:
         console.write(text)
     return 0

@@ -28,5 +28,5 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         options = {**options, "merge": "history"}
     plan = plan_of(rest, settings_of(options))
     for note in notes_on(rest, plan):
-        console.complain(f"clada: {note}")
+        console.note(note)
     return carry_out(plan, options, console, rest.left_out)[0]

@@ -37,7 +37,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     workspace = os.path.realpath(options["workspace"])
     if running := open_reviews.find(workspace, text or b""):
         console.write(f"{running.address}\n")
-        console.complain("clada: this review is open already")
+        console.note("this review is open already")
         open_page(running.address_to_open, options, console)
         return DONE
     options = with_uncommitted(options, arguments)
@@ -46,7 +46,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     def say_that_it_stays() -> None:
         minutes = round(PATIENCE / 60)
         stays = f"the page was closed; the review stays for {minutes} minutes: clada review opens it again"
-        console.complain(f"clada: {stays}, Ctrl+C ends it")
+        console.note(f"{stays}, Ctrl+C ends it")
 
     session = Session(
         text or b"",
@@ -66,11 +66,11 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     if session.report:
         console.write(session.report.text())
         if line := commits_line(session.report):
-            console.complain(f"clada: {line}")
+            console.note(line)
     if stop.signal:
         return SIGNALLED + stop.signal
     if session.unexecuted:
-        console.complain("clada: not executed")
+        console.note("not executed")
         return session.unexecuted.exit_code or FAILED
     return session.report.exit_code if session.report else DONE
 
@@ -78,7 +78,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 def open_page(address: str, options: dict[str, Any], console: Console) -> None:
     """Open a page in the browser, unless only its address is wanted."""
     if not options.get("no_open") and not open_browser(address):
-        console.complain("clada: no browser was found: open the address in one")
+        console.note("no browser was found: open the address in one")
 
 
 def open_browser(address: str) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DELAY = 0.5  # seconds before progress is shown
 INTERVAL = 0.1  # seconds between two updates
 ERASE = "\r\x1b[2K"
+ENDING = 4  # rows below the last task: counts, the command for the LLM, commits, the cursor
 LONGEST = 10_000  # characters of a command beyond which no terminal is wide enough
 # Styles by kind of line: of status lines only the start is coloured, up to the first colon; others whole.
 START_STYLES = {
@@ -102,7 +103,7 @@ class Terminal(Console):
 
     def scrolled_away(self) -> list[tuple[str, str]]:
         """Return the failures that will not be on the screen once they and a last line are written."""
-        away, below = 0, 2  # the line at the end, and the one with the cursor
+        away, below = 0, ENDING
         for at, text in self._errors:  # the topmost come first
             if at >= self._passed + below - self.rows:
                 break

@@ -29,7 +29,7 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     workspace = options["workspace"]
     files = clada_files(workspace)
     if not files:
-        console.complain("clada: this workspace has no .clada directory to trust")
+        console.note("this workspace has no .clada directory to trust")
         return 0
     new = [file for file in files if not file.trusted]
     if not new:
@@ -42,7 +42,7 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     else:
         _ask_or_raise(workspace, new)
     if len(readable) < len(new):
-        console.complain(f"clada: {_names([file for file in new if file.problem])} cannot be trusted")
+        console.note(f"cannot be trusted: {_names([file for file in new if file.problem])}", "clada doctor")
         return 1
     console.write(f"trusted: {_names(readable)}\n")
     return 0
@@ -61,10 +61,7 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
         return answer == "yes"
     if tell:
         problems = "".join(f"; {file.path} {file.problem}" for file in new if file.problem)
-        does = "does" if len(new) == 1 else "do"
-        console.complain(
-            f"clada: {_names(new)} {does} not count: not trusted on this machine{problems}; {HOW}"
-        )
+        console.note(f"ignored, because not trusted on this machine: {_names(new)}{problems}", HOW)
     return False
 
 
@@ -73,7 +70,7 @@ def _ask_or_raise(workspace: str, new: Sequence[CladaFile]) -> None:
     if answer is None:
         raise CladaError("io_error", "there is no terminal to ask on", "clada trust --yes")
     if answer != "yes":
-        raise CladaError("command_not_allowed", "not trusted, so it is ignored", "clada trust")
+        raise CladaError("command_not_allowed", "not trusted, so it is ignored", HOW)
 
 
 def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:

@@ -28,7 +28,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     undone = undo(
         options["workspace"],
         number,
-        waiting=lambda: console.complain("clada: waiting for another run in this repository"),
+        waiting=lambda: console.note("waiting for another run in this repository"),
         **{name: options[name] for name in names},
     )
     if options["json"]:
@@ -36,7 +36,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     else:
         console.write(undo_text(undone, dry_run=options["dry_run"]))
     for note in undone.notes:
-        console.complain(f"clada: {note}")
+        console.note(note)
     return 0
 
 

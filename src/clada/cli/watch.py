@@ -66,8 +66,7 @@ class Watch:
         self._terminal = open_terminal()
         asks_here = self._options["confirm"] and not options["dry_run"] and not options.get("review")
         if self._terminal is None and asks_here:
-            hint = "--yes carries out each answer without asking"
-            raise CladaError("io_error", "clada watch needs a terminal to ask on", hint)
+            raise CladaError("io_error", "clada watch needs a terminal to ask on", "clada watch --yes")
         self._done: list[bytes] = []  # texts that were carried out
         self._last: tuple[bytes, str] | None = None  # the text that came last, and where from
         self._report = ""  # on that, for a model
@@ -134,7 +133,7 @@ class Watch:
             text = watched_files.read(path)
         except CladaError as trouble:
             place.take(path)
-            self._say(trouble.error.sentence)
+            self._console.note_error(trouble.error)
             return
         plan = plan_for(text, settings_of(self._options))
         place.take(path)
@@ -158,7 +157,7 @@ class Watch:
             try:
                 self._keep(execute(plan, settings=settings_of(self._options)), path)
             except CladaError as trouble:
-                self._say(trouble.error.sentence)
+                self._console.note_error(trouble.error)
 
     def _leave_changed(self, place: WatchedFiles, before: dict[str, tuple[int, ...]]) -> None:
         """Take for no answers what a command may have put at the place: no run feeds the next one."""
@@ -206,7 +205,7 @@ class Watch:
                     self._done.append(text)
                 self._keep(report, source)
         except CladaError as trouble:
-            self._say(trouble.error.sentence)
+            self._console.note_error(trouble.error)
             return
         if code > SIGNALLED:
             self._code = code
@@ -251,8 +250,10 @@ class Watch:
             self._say(f"kept out of commits, by .git/info/exclude: {' '.join(new)}")
         if tracked and tracked != self._tracked:
             names = join([os.path.relpath(os.path.join(found.root, path)) for path in tracked])
-            hint = f"git rm --cached {names} ends that"
-            self._say(f"git tracks {names}: what is saved there is committed with the next run; {hint}")
+            self._console.note(
+                f"git tracks {names}: what is saved there is committed with the next run",
+                f"git rm --cached {names}",
+            )
             self._tracked = tracked
 
     # The keyboard.
@@ -289,11 +290,11 @@ class Watch:
             copy(self._report)
             self._say("the report is on the clipboard")
         except CladaError as trouble:
-            self._say(trouble.error.sentence)
+            self._console.note_error(trouble.error)
         self._offer()
 
     def _say(self, text: str) -> None:
-        self._console.complain(f"clada: {text}")
+        self._console.note(text)
 
 
 def _recent_documents(workspace: str) -> list[tuple[str, bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from fnmatch import fnmatchcase
+from shlex import quote
 from stat import S_ISREG
 from tempfile import mkstemp
 
@@ -47,14 +48,14 @@ class WatchedFiles:
         self._directory = self._parent or "."
         self._single = None if is_directory else os.path.basename(place)
         if not os.path.isdir(self._directory):
-            raise UsageError(f"{place}: there is no directory {self._directory}")
+            raise UsageError(
+                f"{place}: there is no directory {self._directory}", f"mkdir -p {quote(self._directory)}"
+            )
         real = os.path.realpath(workspace)
         if is_directory and os.path.commonpath([os.path.realpath(place), real]) == os.path.realpath(place):
-            raise UsageError(
-                f"{place}: the workspace is in there: name a file, or a directory for answers alone"
-            )
+            raise UsageError(f"{place} contains the workspace: watch a file in it", "clada watch answer.md")
         if place.endswith(REPORT):
-            raise UsageError(f"{place}: that is the name of a report, not of an answer")
+            raise UsageError(f"{place} is the name of a report, not of an answer", "clada watch answer.md")
         self._lock = self._locked()
         self._known = self.signatures()
         self._waiting: dict[str, tuple[Signature, float]] = {}  # since when they are as they are
@@ -65,8 +66,8 @@ class WatchedFiles:
         if try_flock(handle):
             return handle
         os.close(handle)
-        hint = "end that one first"
-        raise CladaError("io_error", f"another clada watch is watching {self._directory}", hint)
+        message = f"another clada watch is watching {self._directory}: end it, or watch another directory"
+        raise CladaError("io_error", message, "clada watch ~/Downloads")
 
     def close(self) -> None:
         """Let others watch this place."""
@@ -94,7 +95,7 @@ class WatchedFiles:
                 yield self._settled() if changes or self._waiting or number % LOOK == 0 else []
         except FileNotFoundError:
             pass
-        raise CladaError("io_error", f"{self._directory} is gone: there is nothing to watch any more")
+        raise CladaError("io_error", f"{self._directory} was removed", f"mkdir -p {quote(self._directory)}")
 
     @property
     def uncommitted(self) -> list[str]:
@@ -162,7 +163,7 @@ def read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(MAX_INPUT + 1)
     except OSError as error:
-        raise CladaError("io_error", f"{path}: {reason(error)}") from None
+        raise CladaError("io_error", f"{path}: {reason(error)}", f"ls -l {quote(path)}") from None
 
 
 def _is_file(path: str) -> bool:
@@ -182,8 +183,8 @@ def write_report(path: str, text: str) -> None:
     """Put a report where one of ours may be, and nothing else."""
     try:
         if os.path.lexists(path) and not (_is_file(path) and is_report(read(path).decode(errors="replace"))):
-            hint = "move it away, or save the answer under another name"
-            raise CladaError("io_error", f"{path} is no report of clada's, and is not overwritten", hint)
+            hint = f"mv {quote(path)} {quote(f'{path}.old')}"
+            raise CladaError("io_error", f"{path} is not a report of clada and is not overwritten", hint)
         handle, aside = mkstemp(".tmp", ".clada-", os.path.dirname(path) or ".")
         try:
             with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
@@ -193,7 +194,7 @@ def write_report(path: str, text: str) -> None:
             os.unlink(aside)
             raise
     except OSError as error:
-        raise CladaError("io_error", f"{path}: {reason(error)}") from None
+        raise CladaError("io_error", f"{path}: {reason(error)}", f"ls -l {quote(path)}") from None
 
 
 def _load() -> Any:

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from clada.public_types import ErrorType
 
 
-APPROVABLE = "; approving the exact command would allow it"
-
-
 class Allowed(Value):
     """A program to start, after its paths were checked to be in the workspace.
 
@@ -59,10 +56,16 @@ class BuiltIn(Value):
 
 
 class NeedsApproval(Value):
-    """A command that needs approval, and why; `exact`: of its whole text, not by a prefix."""
+    """A command that needs approval, and why."""
 
     reason: str
-    exact: bool = False
+    exact: bool = False  # its whole text has to be approved, not a prefix
+    is_unlisted: bool = False  # because its program is not in the table
+
+    @property
+    def message(self) -> str:
+        """The error if it is not approved."""
+        return "needs approval" if self.is_unlisted else f"needs approval: {self.reason}"
 
 
 class Refused(Value):
@@ -75,14 +78,9 @@ class Refused(Value):
 Judgement = Allowed | BuiltIn | NeedsApproval | Refused
 
 
-def needs_approval(reason: str, *, exact: bool = False) -> NeedsApproval:
-    """Return the decision with its reason, and a hint that an approval would allow it."""
-    return NeedsApproval(reason + APPROVABLE, exact)
-
-
 def unknown(name: str, word: str) -> NeedsApproval:
     """Return the decision for an argument that is not in the table."""
-    return needs_approval(f"`{word}` is not among the arguments of {name} that run without asking")
+    return NeedsApproval(f"`{word}` is not among the arguments of {name} that run without asking")
 
 
 # Approving a command by hand.

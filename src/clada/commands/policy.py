@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from clada.commands.arguments import DASHES, Argument, arguments
 from clada.commands.judgements import (
-    APPROVABLE,
     Allowed,
     BuiltIn,
     NeedsApproval,
     Piped,
     Refused,
-    needs_approval,
     unknown,
 )
 from clada.commands.kinds import is_magic, is_mode, paths_of
@@ -41,9 +39,9 @@ def judge(words: Sequence[str], *, piped: bool = False) -> Judgement:
     name, rest = _row_of(list(words))
     row = BUILT_IN.get(name) or ALLOWED.get(name)
     if row is None:
-        return needs_approval(f"`{name}` is not among the commands that run without asking")
+        return NeedsApproval(f"`{name}` is not among the commands that run without asking", is_unlisted=True)
     if name.startswith("git ") and "--help" in rest:
-        return needs_approval("`--help` opens a manual page")
+        return NeedsApproval("`--help` opens a manual page")
     given: list[Argument] = []
     for part in arguments(name, row, rest):
         if not isinstance(part, Argument):
@@ -68,7 +66,7 @@ def _refuse_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
     command, *rest = pipeline.commands[at:]
     name, _arguments = _row_of(list(command.words))
     if isinstance(judged, NeedsApproval) and name in ALLOWED:
-        return pipe_refusal(f" here ({judged.reason.removesuffix(APPROVABLE)})")
+        return pipe_refusal(f" here ({judged.reason})")
     if at == 0 and all(each.words[0] in _FILTERS for each in rest):
         filters = pipeline.text[len(command.text) :].lstrip(" \t").removeprefix("2>&1").lstrip(" \t")
         return pipe_refusal(f" behind `{name}`", f"leave out `{filters}`: all that `{name}` prints is shown")
@@ -100,9 +98,9 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: boo
         if kind == "MODE" and not is_mode(value):
             return Refused("exec_failed", f"{name}: invalid mode: '{value}'")
         if value == "-" and part.option is None and kind not in _PLAIN_DASH:
-            return needs_approval("`-` stands for standard input, which is empty")
+            return NeedsApproval("`-` stands for standard input, which is empty")
         if found is None and kind and is_magic(kind, value):
-            return needs_approval(f"`{value}` {_NO_MAGIC}")
+            return NeedsApproval(f"`{value}` {_NO_MAGIC}")
         if found is None:
             return unknown(name, part.shown)
         paths.extend(found)
@@ -151,9 +149,9 @@ def _missing(
     names, operands = _names(given), _operands(given)
     last_required = row.operands[-1:] not in ("", "?", "*") and not piped
     if last_required and not paths and names.isdisjoint(row.no_file_with.split()):
-        return needs_approval(f"{name} without a file reads standard input, which is empty")
+        return NeedsApproval(f"{name} without a file reads standard input, which is empty")
     if operands and row.operands_need and names.isdisjoint(row.operands_need.split()):
-        return needs_approval(f"`{operands[0]}` makes {name} change something")
+        return NeedsApproval(f"`{operands[0]}` makes {name} change something")
     return None
 
 

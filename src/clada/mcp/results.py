@@ -12,7 +12,9 @@ LONGEST_TEXT = 100_000  # characters of a result
 # How advice names what to do on the command line, and how with these tools.
 FOR_TOOLS = (
     (r"clada (resume|undo) (\d+)", r"\1 with run=\2"),
+    (r"clada history$", "history lists the runs"),
     (r"clada (resume|undo|history)\b", r"\1"),
+    (r"clada --again ANSWER", "apply with again=true"),
     (r"--again", "apply with again=true"),
 )
 WORDS = {
@@ -84,8 +86,9 @@ def _with_tools(report: clada.Report) -> clada.Report:
     def error(given: clada.Error | None) -> clada.Error | None:
         if given is None:
             return None
+        remedy = tuple(map(in_tools, given.remedy))
         message = in_tools(given.message) if given.stage == "AGAIN" else given.message
-        return given.replace(message=message, hint=given.hint and in_tools(given.hint))
+        return given.replace(message=message, hint=given.hint and in_tools(given.hint), remedy=remedy)
 
     def task(given: clada.Task) -> clada.Task:
         outcome = given.outcome

@@ -140,6 +140,7 @@ def report_lines(report: Report) -> Iterator[Line]:
             for line in task.output if operation and operation.is_command else ():
                 yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
             yield status_line(task, notation)
+            yield from remedy_lines(task)
     if report.changes or report.modes:
         from clada.report.diff import diff_lines
         from clada.world.secrets.mask import mask_of_changes
@@ -160,6 +161,12 @@ def status_line(task: Task, notation: Notation) -> Line:
     kind = "skip" if task.invalid or task.status == "skipped" else task.status
     text = _task_text(task, notation)
     return kind, f"[task-{task.label}] {text}"
+
+
+def remedy_lines(task: Task) -> Iterator[Line]:
+    """Yield the commands that help after a failure, each on a line of its own, ready to copy."""
+    for line in task.error.remedy if task.error else ():
+        yield "detail", f"  {escape_controls(line)}"
 
 
 def skipped_block_lines(label: str, notation: Notation) -> Iterator[Line]:

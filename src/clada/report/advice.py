@@ -80,7 +80,9 @@ def without_flags(text: str) -> str:
     """Return a text of ours without the clauses that name a flag; what stands in backticks is a quotation."""
     if not _FLAG.search(text):
         return text
-    first, *others = _IN_BRACKETS.sub("", text).split("; ")
+    start, *sentences = _IN_BRACKETS.sub("", text).split(". ")
+    text = ". ".join([start, *(sentence for sentence in sentences if not _FLAG.search(sentence))])
+    first, *others = text.split("; ")
     kept = [clause for clause in map(_without_clause, others) if clause]
     return "; ".join([_without_clause(first) or first, *kept])
 

@@ -93,7 +93,7 @@ def _error(error: Error | None) -> dict[str, Any] | None:
     return {
         "type": error.type,
         "message": error.message,
-        "hint": error.hint,
+        "hint": "\n".join(error.advice) or None,
         "found": error.found,
         "expected": error.expected,
         "lines": list(error.lines),

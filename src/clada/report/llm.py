@@ -60,7 +60,13 @@ def summary(report: Report) -> str:
         is_told = task.output or task.is_part or is_read or is_users or task.is_merged
         if is_told or _status_of(task) not in (*FINISHED, "planned"):
             line = status_line(task_for_model(task), notation)[1]
-            about = (*_advice(task.outcome, report), *_explain(task), *_repairs(task), *_output(task))
+            about = (
+                *_advice(task.outcome, report),
+                *_remedy(task),
+                *_explain(task),
+                *_repairs(task),
+                *_output(task),
+            )
             parts.append("\n".join([line, *about]))
     notes = [note for note in report.notes if note != NO_OPERATIONS]  # the overview says that
     parts += [f"Note: {escape_controls(without_flags(note))}" for note in notes]
@@ -89,6 +95,12 @@ def _advice(outcome: Outcome | None, report: Report) -> Iterator[str]:
         advice = write_next(outcome.reason, "", report.notation)
     if advice:
         yield f"  send next: {advice}"
+
+
+def _remedy(task: Task) -> Iterator[str]:
+    """Yield what the user, not the model, can do."""
+    if task.error and task.error.remedy:
+        yield f"  the user can approve it: {escape_controls(', then '.join(task.error.remedy))}"
 
 
 def is_report(text: str) -> bool:

@@ -54,8 +54,9 @@ def _error_lines(error: Error, indent: str, target: str = "") -> Iterator[str]:
     message = _capitalize(error.message, target)
     yield f'{indent}<error type="{error.type}">{_escape(message)}</error>'
     hint = error.hint or (f"at {numbered_lines(error.lines)}" if error.lines else None)
-    if hint:
-        yield f"{indent}<hint>{_escape(hint)}</hint>"
+    for line in (hint, *error.remedy):
+        if line:
+            yield f"{indent}<hint>{_escape(line)}</hint>"
 
 
 def _capitalize(message: str, target: str) -> str:

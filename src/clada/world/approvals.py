@@ -31,7 +31,7 @@ from clada.world.handles import (
 )
 from clada.world.locks import try_flock, wait_for_lock
 from clada.world.trust import APPROVALS as FILE
-from clada.world.trust import FOLDER, HOW, is_remembered, is_trusted, keep_own, own, remember
+from clada.world.trust import FOLDER, is_remembered, is_trusted, keep_own, own, remember
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ EXACT, PREFIX = ("commands", "network"), ("prefixes", "network_prefixes")
 TRUSTED_LISTS = (*EXACT, *PREFIX)  # that count only where they are trusted
 LISTS = ("commands", "blocked", "network", *PREFIX)
 MAX_BYTES = 10 << 20
-UNTRUSTED = f"{PATH} approves it, but you have not trusted that file on this machine: {HOW}"
+UNTRUSTED = f"{PATH} approves it, but you have not trusted that file on this machine"
 LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
 
 

@@ -30,7 +30,7 @@ EVERYWHERE = "CLADA_TRUST_WORKSPACE"  # set to 1 where a repository is trusted a
 MAX_SHOWN = 100 << 10  # bytes of a file that a person can be shown
 LARGEST = 10 << 20  # bytes that are read of any
 OWNER_ALL = 0o700
-HOW = "clada trust shows it and asks, clada trust --yes does not ask"
+HOW = "clada trust"  # the command that shows it and asks
 
 
 def everywhere() -> bool:

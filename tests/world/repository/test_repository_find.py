@@ -49,7 +49,7 @@ def test_a_folder_outside_any_repository(tmp_path: Path) -> None:
     error = refused(tmp_path)
     assert error.message == f"not a git repository: {tmp_path}"
     without = "--record=snapshots makes none and can undo all the same"
-    assert error.hint == f"run git init, or use --no-git to work without commits; {without}"
+    assert error.hint == f"git init, or use --no-git to work without commits; {without}"
 
 
 def test_a_workspace_that_does_not_exist(tmp_path: Path) -> None:

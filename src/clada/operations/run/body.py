@@ -104,8 +104,8 @@ class _Body:
 
     def _skip_in_dry_run(self) -> Skipped:
         lacking = self.permit.lacking
-        approval = f"it would need approval ({lacking})" if lacking else "it needs no approval"
-        return Skipped(f"not run in a dry run: {approval}", left_out=True, needs_approval=lacking)
+        reason = f"not run in a dry run: {lacking.message if lacking else 'needs no approval'}"
+        return Skipped(reason, left_out=True, needs_approval=lacking.reason if lacking else None)
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
         self.world.tree_after = None

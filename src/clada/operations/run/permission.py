@@ -6,13 +6,11 @@ import os
 
 from clada.commands import policy, words
 from clada.commands.judgements import (
-    APPROVABLE,
     Allowed,
     BuiltIn,
     NeedsApproval,
     Piped,
     Refused,
-    needs_approval,
     remedy,
 )
 from clada.errors import CladaError
@@ -21,6 +19,7 @@ from clada.operations.run.operands import check_texts, enter_directory, secret_o
 from clada.text.forms import odd_blank
 from clada.values import Value
 from clada.world.approvals import PATH, UNTRUSTED, Approvals
+from clada.world.trust import HOW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class Permit(Value):
     """How each command of a run is carried out; in a dry run also why it would need approval, if so."""
 
     commands: tuple[tuple[str, How], ...]  # each by its own text
-    lacking: str | None = None
+    lacking: NeedsApproval | None = None
 
 
 def permit_commands(world: World, body: str, here: Parts) -> Permit | Skipped:
@@ -117,8 +116,7 @@ class _Review:
                     "command_not_allowed", f"`{path}` looks like a secret, and needs approval", hint
                 )
             if path:
-                reason = f"needs approval: `{path}` looks like a secret"
-                checked.append((command, needs_approval(reason, exact=True)))
+                checked.append((command, NeedsApproval(f"`{path}` looks like a secret", exact=True)))
                 continue
             checked.append((command, verdict))
             if isinstance(verdict, BuiltIn) and verdict.name == "cd":
@@ -136,8 +134,8 @@ class _Review:
                 hint = f"only a person can lift that, in {PATH} or with clada approvals remove"
                 raise CladaError("command_not_allowed", f"`{text}` is blocked", hint)
 
-    def _missing_approval(self, command: words.SimpleCommand, verdict: Verdict) -> str | None:
-        """Return why a command needs approval, if it does and is not approved."""
+    def _missing_approval(self, command: words.SimpleCommand, verdict: Verdict) -> NeedsApproval | None:
+        """Return the verdict on a command if it needs approval and is not approved."""
         if not isinstance(verdict, NeedsApproval):
             return None
         exact = self._is_approved(command.text) or self._is_approved(self.body)
@@ -146,28 +144,30 @@ class _Review:
         known = self.approvals
         untrusted = known.is_untrusted(command.text, command.words) or known.is_untrusted(self.body)
         self.untrusted = self.untrusted or untrusted
-        return verdict.reason
+        return verdict
 
     def _is_approved(self, text: str) -> bool:
         return self.world.settings.approve_all or text in self.given or self.approvals.is_approved(text)
 
-    def _ask(self, reason: str) -> str | None:
+    def _ask(self, lacking: NeedsApproval) -> str | None:
         """Put the whole body to a person."""
         world = self.world
         if world.ask is None:
             return None
         directory = os.path.join(world.files.root, *self.here)
-        why = reason.removesuffix(APPROVABLE)  # the question says so itself
-        return world.untimed(world.ask, self.asked, directory, why, network=sandbox(world) != "none")
+        return world.untimed(
+            world.ask, self.asked, directory, lacking.reason, network=sandbox(world) != "none"
+        )
 
-    def _apply_answer(self, answer: str | None, reason: str) -> bool:
+    def _apply_answer(self, answer: str | None, lacking: NeedsApproval) -> bool:
         """Store the answer if the person said always or never; return whether the network was granted."""
         if answer is None:
             odd = odd_blank(self.asked)
             hints = [*([UNTRUSTED] if self.untrusted else []), *([odd] if odd else [])]
-            hints += ["then clada resume goes on from here"] if self.world.recording else []
+            allow = HOW if self.untrusted else remedy(self.asked)
+            commands = (allow, *(["clada resume"] if self.world.recording else []))
             raise CladaError(
-                "command_not_allowed", f"{reason}: {remedy(self.asked)}", "; ".join(hints) or None
+                "command_not_allowed", lacking.message, "; ".join(hints) or None, remedy=commands
             )
         decision, _plus, network = answer.partition("+")
         if decision == "always":
@@ -219,7 +219,7 @@ def _judge_all(body: str, *, shell: bool) -> Judged:
 def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.SimpleCommand, NeedsApproval]:
     if not (shell and refusal.shell):
         raise CladaError("command_not_allowed", refusal.message, words.SHELL_HINT if refusal.shell else None)
-    reason = needs_approval(f"`{refusal.construct}` needs a shell, so bash would run it")
+    reason = NeedsApproval(f"`{refusal.construct}` needs a shell, so bash would run it")
     return words.SimpleCommand(("bash", "-c", body), body), reason
 
 

@@ -171,7 +171,7 @@ def _root(workspace: str) -> str:
     if _looks_like_git_dir(workspace):
         raise git_error(BARE, WORK_IN_A_CLONE)
     message = f"not a git repository: {escape_controls(workspace)}"
-    raise (CladaError if is_damaged else NoRepositoryError)("git_operation_failed", message, "run git init")
+    raise (CladaError if is_damaged else NoRepositoryError)("git_operation_failed", message, "git init")
 
 
 def _looks_like_git_dir(path: str) -> bool:

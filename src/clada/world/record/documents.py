@@ -115,21 +115,19 @@ def refuse_again(store: Store, document: bytes) -> None:
         return
     saved = saved_run(store, newest)
     if saved.is_unclear:
-        what = f"run {newest.number} of this was killed"
-        raise _again(f"{what}: clada undo {newest.number} takes it back, --again runs all of it")
+        what = f"run {newest.number} of this answer was killed"
+        raise _again(f"{what}. Revert it: clada undo {newest.number}. Start over: --again")
     by_number = {run.number: run for run in runs}
-    done = {number for number in saved.done(gone).values() if _changed_something(by_number.get(number))}
-    if (
-        not done
-        or not saved.rest(gone)
-        or _were_put_back(store, [by_number.get(run) for run in sorted(done)])
-    ):
+    done, rest = saved.done(gone), saved.rest(gone)
+    changing = [number for number in done.values() if _changed_something(by_number.get(number))]
+    of_runs = [by_number.get(number) for number in sorted(set(changing))]
+    if not changing or not rest or _were_put_back(store, of_runs):
         return
     is_last = next(run for run in runs if not run.undoes and run.ended != "running") == of_document[0]
-    resume = "clada resume" if is_last else f"clada resume {max(done)}"
-    raise _again(
-        f"parts of this were done in run {max(done)}: {resume} does the rest, --again runs all of it"
-    )
+    last = max(changing)
+    resume = "clada resume" if is_last else f"clada resume {last}"
+    parts = f"run {last}: {len(done)} of {len(done) + len(rest)} done"
+    raise _again(f"already applied in part ({parts}). Continue: {resume}. Start over: --again")
 
 
 def _were_put_back(store: Store, runs: Sequence[RecordedRun | None]) -> bool:

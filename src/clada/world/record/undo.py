@@ -6,6 +6,7 @@ It is refused, and changes nothing, if a file was changed since the run: nothing
 from __future__ import annotations
 
 import os
+from shlex import quote
 
 from clada.errors import CladaError
 from clada.values import Value
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from clada.world.record.tree_diff import Contents, Modes
 
 STOPPED = ("killed", "failed", "interrupted")
-LISTED = "clada history lists the runs"
+LISTED = "clada history"
 NO_RUN = "no run is recorded for this workspace"
 
 
@@ -151,7 +152,7 @@ def _nothing_to_undo(store: Store, run: RecordedRun, changes: RunChanges) -> Cla
     lost += "".join(f"; {note}" for note in describe_suspects(run.number, changes))
     older = (each for each in history.runs(store) if each.number < run.number)
     before = next((each.number for each in older if _changed_something(store, each)), None)
-    hint = f"clada undo {before} takes back the run before it" if before and lost else LISTED
+    hint = f"clada undo {before}" if before and lost else LISTED
     return _error(f"run {run.number} {what}{lost}", hint)
 
 
@@ -335,13 +336,12 @@ def describe_suspects(number: int, changes: RunChanges, *, is_shown: bool = True
 
 
 def describe_other_workspaces(store: Store) -> str | None:
-    """Return a clause that names the other workspaces of the repository that have runs; None if none has."""
+    """Return a hint that names the other workspaces of the repository that have runs; None if none has."""
     others = history.other_workspaces(around(store))
-    return (
-        f"the repository has runs of other workspaces (--workspace): {format_paths(others)}"
-        if others
-        else None
-    )
+    if not others:
+        return None
+    named = f"the repository has runs of other workspaces: {format_paths(others)}"
+    return f"{named}\nclada history --workspace={quote(others[0])}"
 
 
 def _error(message: str, hint: str) -> CladaError:

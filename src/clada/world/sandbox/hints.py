@@ -77,7 +77,8 @@ def failure_hint(confinement: Confinement, lines: Sequence[str]) -> str | None:
     unwritten = _lines_with(signs.no_write, lines)
     for name in PROTECTED:
         if any(name in line for line in unwritten):
-            return f"`{name}` is read-only"
+            instead = " (commit yourself, or use --sandbox=off)" if name == ".git" else ""
+            return f"the sandbox keeps {name} read-only{instead}"
     missing = _lines_with(_MOUNTED.no_read, lines) if confinement.layer == "landlock" else ()
     if _closed_paths(confinement, _lines_with(signs.no_read, lines)) or any(
         map(os.path.lexists, _closed_paths(confinement, missing))  # which such a command could see as well
