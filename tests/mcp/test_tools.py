@@ -311,7 +311,7 @@ def test_the_same_document_again_is_refused_in_the_words_of_the_tools(shared: Sh
     agent.call("apply", document=document, again=True)
     assert (place.workspace / "again.txt").read_text() == "x\nx\n"
     agent.call("apply", document=write("other.txt"))
-    assert f"resume with run={number + 2} does the rest" in text(agent.call("apply", document=document))
+    assert f"Continue: resume with run={number + 2}. " in text(agent.call("apply", document=document))
 
 
 def test_what_was_all_or_nothing_is_resumed_so(shared: Shared) -> None:
