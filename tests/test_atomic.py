@@ -418,7 +418,7 @@ def test_a_command_is_refused_where_not_all_could_be_put_back(
         error = report.tasks[-1].error
         assert error is not None
         assert error.type == "permission_denied"
-        assert "can be taken back" in error.message
+        assert "can be rolled back" in error.message
         assert run(top, CHANGES["touch"], record, **limit).ok  # without a command, nothing is in the way
         (top / "touched").unlink()
 

@@ -296,7 +296,7 @@ def test_a_report_has_every_failure_in_full_and_what_commands_printed(tmp_path: 
     assert "[task-2] ERROR: SEARCH - file: match_count_mismatch: found 0 matches, expected 1" in text
     assert "what the file has:" in text
     last = text.splitlines()[-1]
-    assert last == "Next: what was done stays done; send what failed, corrected, and nothing else."
+    assert last == "Next: successful operations are kept; send only the failed operations, corrected."
 
 
 def test_a_report_after_a_resume_does_not_ask_for_what_was_done_before(tmp_path: Path) -> None:
@@ -307,8 +307,8 @@ def test_a_report_after_a_resume_does_not_ask_for_what_was_done_before(tmp_path:
     assert failure.startswith("[task-1.3] ERROR: RUN - sh -c 'exit 0': command_not_allowed")
     assert step == (
         "[task-1.4] SKIP: RUN - earlier task failed\n\n"
-        "Next: what was done stays done; "
-        "send what failed, corrected, and what was skipped, and nothing else.\n"
+        "Next: successful operations are kept; "
+        "send only the failed operations, corrected, and the skipped ones.\n"
     )
     last = resume(tmp_path, approve=["sh -c 'exit 0'"])
     assert last.text(for_llm=True) == "Of 4 operations: 2 done, 2 done before.\n"

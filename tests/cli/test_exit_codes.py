@@ -105,7 +105,7 @@ def test_what_was_not_applied_is_in_every_summary(shell: Shell) -> None:
     assert (element.attrib, element.text) == ({"line": "5", "reason": told["why"]}, told["what"])
     assert summary("llm") == (
         f"Of 2 operations: 1 done, 1 not applied.\n\n{NOT_APPLIED}\n\n"
-        "Next: what was done stays done; send what was not applied, as CSL, and nothing else.\n"
+        "Next: successful operations are kept; send only the parts that were not applied, as CSL.\n"
     )
 
 

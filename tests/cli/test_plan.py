@@ -276,7 +276,7 @@ def test_the_summaries_of_a_plan_call_it_planned(shell: Shell) -> None:
     text = shell("plan", "--no-git", "--summary=llm", "--output-mode=silent", document=document).stdout
     assert text.startswith("Of 2 operations: 1 planned, 1 would fail.\n")
     assert text.endswith(
-        "Next: nothing was carried out yet. Correct what would fail, and send all of it again.\n"
+        "Next: this was a dry run. Correct what would fail and send the whole answer again.\n"
     )
 
 

@@ -527,8 +527,8 @@ UNMATCHABLE = [
     ("rm ../x", "../x: the path leads out of the workspace; --allow-escape would allow it", ()),
     ("make && rm ../x", "../x: the path leads out of the workspace", ()),
     ("cd /tmp", "absolute paths are not allowed; use a path in the workspace, or --allow-escape", ()),
-    ("cat .git/config", ".git is protected; clada and git have commands of their own", ()),
-    ("rm -rf .git", ".git is protected; clada and git have commands of their own", ()),
+    ("cat .git/config", ".git is protected; use git or clada commands", ()),
+    ("rm -rf .git", ".git is protected; use git or clada commands", ()),
     ("rm -rf .", ".: is the workspace itself; name what is in it", ()),
     ("mv a/.. b", "a/..: is the workspace itself; name what is in it", ()),
 ]

@@ -487,7 +487,7 @@ def test_all_of_a_block_is_taken_also_what_comes_after_a_failure(served: Serve, 
     asked("/apply", as_shown(asked))
     report = asked.until("report")
     assert "[task-1.2] SKIP: WRITE - earlier task failed (a.txt)" in report["for_llm"]
-    assert "send what failed, corrected, and what was skipped" in report["for_llm"]
+    assert "send only the failed operations, corrected, and the skipped ones" in report["for_llm"]
     assert report["heading"] == "1 of 2 failed"
     assert not (tmp_path / "a.txt").exists()
 

@@ -268,7 +268,7 @@ def test_every_new_repository_is_named(nested: Place) -> None:
         Path(nested.path(f"workspace/p{number}")).touch(0o755)
     repositories = ", ".join(f"n{number}/.git" for number in range(9))
     assert list(describe_new(before, scan(nested.workspace, before))) == [
-        f"the command made {repositories}: git and clada act on what is in there",
+        f"the command made {repositories}: git and clada would use it",
         "the command made executables: p0, p1, p2 and 6 more",
     ]
 
@@ -323,7 +323,7 @@ def test_what_is_new_is_told(nested: Place, layer_of_run: str) -> None:
     )
     assert report.ok, report.tasks
     assert [note for note in notes if note.startswith("the command made")] == [
-        "the command made planted.git, planted/.git: git and clada act on what is in there",
+        "the command made planted.git, planted/.git: git and clada would use it",
         "the command made executables: tool",
     ]
 

@@ -264,7 +264,7 @@ def refusal(words: Sequence[str]) -> str | None:
         f"{known} ".startswith(" ".join((base, *words[1:2], ""))) for known in ALLOWED
     ):
         shown = " ".join(words[: 2 if name == "git" else 1])
-        return f"`{shown}` runs without asking; what it may not do so needs approval of the exact command"
+        return f"`{shown}` runs without approval; for its other options approve the exact command"
     if name in _RUNNERS:
         return _refuse_behind(words[:1], words[1:])
     if name in _TOOLS:

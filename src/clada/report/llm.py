@@ -193,14 +193,14 @@ def _to_correct(report: Report) -> str:
     if report.ok:
         return ""
     if report.dry_run:
-        return "Next: nothing was carried out yet. Correct what would fail, and send all of it again."
+        return "Next: this was a dry run. Correct what would fail and send the whole answer again."
     if any(isinstance(task.outcome, RolledBack) for task in report.tasks):
-        return "Next: what belongs together was taken back. Correct what failed, and send all of that again."
+        return "Next: the group was rolled back. Correct the failed operations and send all of it again."
     ends = {_status_of(task) for task in report.tasks}
-    done = "what was done stays done; " if ends.intersection(FINISHED) else ""
+    done = "successful operations are kept; " if ends.intersection(FINISHED) else ""
     failed = any(task.error for task in report.tasks) or report.error
     is_skipped = any(task.status == "skipped" and not task.ok for task in report.tasks)
-    again = ["what failed, corrected"] if failed or not report.not_applied else []
-    again += ["what was skipped"] if is_skipped else []
-    again += [f"what was not applied, as {title(report.notation)}"] if report.not_applied else []
-    return f"Next: {done}send {', and '.join(again)}, and nothing else."
+    again = ["the failed operations, corrected"] if failed or not report.not_applied else []
+    again += ["the skipped ones"] if is_skipped else []
+    again += [f"the parts that were not applied, as {title(report.notation)}"] if report.not_applied else []
+    return f"Next: {done}send only {', and '.join(again)}."

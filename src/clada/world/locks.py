@@ -197,7 +197,7 @@ class RepositoryLock(_Lock):
         waiting: Callable[[], None] | None = None,
         stop: int | None = None,
     ) -> None:
-        name = "this repository: another run of clada is at work in it"
+        name = "this repository: another clada run is using it"
         super().__init__(os.path.join(directory, "lock"), name, timeout, waiting, stop)
 
     def __enter__(self) -> Self:

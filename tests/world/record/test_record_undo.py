@@ -179,7 +179,7 @@ def test_a_run_with_a_command_that_is_killed_is_known_to_be_going_and_then_to_be
     process = place.start(write("a.txt", "ours\n"), command("echo half > b.txt; touch here; sleep 60"))
     assert eventually((place.workspace / "here").exists)
     assert place.history() == ["running"]
-    with pytest.raises(CladaError, match=r"another run of clada is at work|still going"):
+    with pytest.raises(CladaError, match=r"another clada run is using|still going"):
         place.undo(lock_timeout=0.1)
     assert place.kill(process)
     assert place.history() == ["killed"]

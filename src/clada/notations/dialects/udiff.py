@@ -43,7 +43,7 @@ IS_PRINTED = re.compile(
     rb"[\W_]*(?:(?:this|which|it|the program)[ \t]+)?(?:returns|prints|outputs?|displays)[\W_]*",
     re.IGNORECASE,
 )  # the line above it
-AGAIN = "there is no change in this diff, or the same stands above"
+AGAIN = "this diff has no changes, or repeats an earlier one"
 UNCLOSED = "Unterminated diff"
 NO_END = "nothing shows where this diff ends, and its counts do not fit: put it in a fence"
 _MAIL = rb"From [0-9a-f]{40} Mon Sep 17 00:00:00 2001"

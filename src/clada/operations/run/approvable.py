@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clada.world.files.tree import Files
 
 # Remedies for errors without a hint of their own.
-_REMEDIES = {"permission_denied": "clada and git have commands of their own for what is in there"}
+_REMEDIES = {"permission_denied": "use git or clada commands for files in it"}
 _PATTERNS = ("*", "?", "[")
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 READER_SECONDS, READER_OUTPUT = 5.0, 10 << 20  # fixed limits of allowed programs
 UNSANDBOXED = "commands run unsandboxed: this machine has neither bubblewrap nor Landlock"
-LANDLOCK_ALONE = "commands run under Landlock alone: what they change in .git is put back, not prevented"
-STASHED = "undo brings back the files, not the stash: git stash list shows what is there"
+LANDLOCK_ALONE = "commands run under Landlock only: changes to .git are reverted afterwards, not prevented"
+STASHED = "undo restores the files, not the stash: see git stash list"
 NOT_ALL_SEEN = "the workspace is large: files that look like secrets were looked for in a part of it only"
 NOT_SHOWN = "not shown, as they look like secrets: {} (the setting `reveal` opens them)"
 # By program: the options that skip files, and directories, of a name.

@@ -179,7 +179,7 @@ class Directories:
         kept = self._kept.get(parts) if handle is None else (handle, identity_of(os.fstat(handle)))
         if parts and kept and not self._is_in_place(parts, *kept):
             message = f"{display_path(parts)} was moved or removed by another program at this moment"
-            raise CladaError("io_error", message, "look where it is now: what was done may be there")
+            raise CladaError("io_error", message, "find where it is now: changes of this run may be there")
 
     def _is_in_place(self, parts: Parts, handle: int, identity: Identity) -> bool:
         """Whether a handle is the directory that its path leads to, and lies below the workspace.

@@ -103,7 +103,9 @@ class Workspace(WorkspaceReader):
                 is_there = False
             if error is None and not is_there:
                 message = f"the workspace {self.root} was moved, replaced or removed meanwhile"
-                raise CladaError("io_error", message, "look where it is now: what was done is there")
+                raise CladaError(
+                    "io_error", message, "find where it is now: the changes of this run are there"
+                )
         finally:
             self._directories.forget_all()
             self._scratch.close()

@@ -249,7 +249,9 @@ class BranchCommits:
                     self.find_head(git)
                 except _FileSavedError:
                     continue  # it is left out the next time
-        raise git_error("HEAD moves all the time: no commit was made", "commit what is in the tree by hand")
+        raise git_error(
+            "HEAD kept moving, so no commit was made", "commit the changes yourself: git commit -a"
+        )
 
     def find_head(self, git: Git | None = None) -> None:
         """Read HEAD again; files that the user committed meanwhile are no longer staged.
@@ -441,4 +443,6 @@ def _tree_of(git: Git, head: Head) -> str:
 def _switched_error(old: str, new: str) -> CladaError:
     names = [name.removeprefix("refs/heads/") or "a detached HEAD" for name in (old, new)]
     message = f"{escape_controls(names[0])} was left for {escape_controls(names[1])} during the run"
-    return git_error(f"{message}: no commit was made", "commit what is in the tree where it belongs")
+    return git_error(
+        f"{message}, so no commit was made", "commit the changes yourself, on the branch of your choice"
+    )

@@ -436,11 +436,11 @@ def _error_of(done: Rollback) -> Error | None:
         parts.append(f"not put back, because another program has changed them meanwhile: {since}")
     if done.unattributed:
         left = format_paths(done.unattributed, None)
-        parts.append(f"not put back, because there was no room to keep what is there now: {left}")
+        parts.append(f"not put back, because there was no room to save their present content: {left}")
     if not parts:
         return None
-    rest = "repair this, and clada recover puts back the rest"
-    hint = rest if done.failed else "clada history show has what they were"
+    rest = "fix this, then put back the rest: clada recover"
+    hint = rest if done.failed else "see their earlier content: clada history show"
     return Error("io_error", "; ".join(parts), hint)
 
 

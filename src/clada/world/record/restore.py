@@ -259,7 +259,7 @@ def restore(
 
 def _with_path(step: RestoreStep, raised: CladaError) -> CladaError:
     message = f"{step.path}: {raised.error.message}"
-    hint = raised.error.hint or "repair this, and undo again: it goes on from there"
+    hint = raised.error.hint or "fix this and run clada undo again: it continues"
     return CladaError.of(raised.error.replace(message=message, hint=hint))
 
 

@@ -210,14 +210,14 @@ class TreeScan:
             (large, sizes[large], self.snapshot.limit, "raise --snapshot-limit")
             if large is not None
             else (
-                "what git lacks here",
+                "the untracked files here",
                 sum(sizes.values()),
                 self._room,
                 "add it to git, or raise history_size",
             )
         )
         message = (
-            f"{what} has {-(-has // MB):,} MB, and a command can be taken back from {most // MB:,} MB at most"
+            f"{what}: {-(-has // MB):,} MB, but a command can be rolled back only up to {most // MB:,} MB"
         )
         self._remove_files()
         raise CladaError("permission_denied", message, f"{remedy}, or do without --atomic")

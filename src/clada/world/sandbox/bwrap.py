@@ -152,7 +152,7 @@ def _filter_handle(*, network: bool) -> int:
 
 _PREFIX = "bwrap: "  # of bubblewrap's own lines
 _NOT_EXECUTED = f"{_PREFIX}execvp "
-_CLOSED = "what it needs may lie where commands cannot read: sandbox_read names more"
+_CLOSED = "it may need files outside the sandbox: add them to sandbox_read"
 
 
 class BwrapOutput:

@@ -142,7 +142,7 @@ def describe_new(before: Tree, after: Tree) -> Iterator[str]:
         return
     # All of them: one that is not named may be the one that counts.
     if nested := after.nested - before.nested:
-        yield f"the command made {', '.join(sorted(nested))}: git and clada act on what is in there"
+        yield f"the command made {', '.join(sorted(nested))}: git and clada would use it"
     if after.privileged:
         yield f"the command made setuid or setgid files: {first_few(sorted(after.privileged))}"
     if after.programs:
