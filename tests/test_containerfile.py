@@ -1,11 +1,15 @@
-"""Containerfile: simple checks, because most machines that run tests cannot build it."""
+"""Containerfile: simple checks, and a build where a builder is there and can fetch the base image."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 LINES = re.sub(r"\\\n\s*", "", (ROOT / "Containerfile").read_text()).splitlines()
@@ -39,3 +43,19 @@ def test_what_is_copied_exists_and_is_all_that_a_build_needs() -> None:
     copied = [name for line in words("COPY") for name in line.split()[:-1]]
     assert all((ROOT / name).exists() for name in copied)
     assert {"src", "docs", "setup.py", "pyproject.toml", "README.md", "LICENSE"} <= set(copied)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_image_can_be_built_and_run() -> None:
+    builder = shutil.which("podman") or shutil.which("docker")
+    if not builder:
+        pytest.skip("not installed: podman, docker")
+    (base,) = words("FROM")
+    if subprocess.run([builder, "pull", base], capture_output=True, check=False).returncode:
+        pytest.skip(f"{builder} cannot fetch {base}")
+    subprocess.run([builder, "build", "-t", "clada-test", "-f", "Containerfile", "."], cwd=ROOT, check=True)
+    done = subprocess.run(
+        [builder, "run", "--rm", "clada-test", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("clada ")

@@ -45,7 +45,12 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("run", "match_count_mismatch"), ("mcp", "May&#160;this&#160;command&#160;run?")]
+    ("name", "shown"),
+    [
+        ("run", "match_count_mismatch"),
+        ("tutorial", "python3&#160;test_shapes.py"),
+        ("mcp", "May&#160;this&#160;command&#160;run?"),
+    ],
 )
 def test_the_pictures_show_runs(name: str, shown: str) -> None:
     """Each is an SVG that loads nothing from elsewhere."""
