@@ -22,10 +22,14 @@ def pinned_releases() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads(PACKAGES.read_text(encoding="utf-8"))
 
 
-def fetch(target: Path) -> list[list[Path]]:
-    """Return the unpacked releases of each package, oldest first; fetch those that are not there."""
+def fetch(target: Path, only: str | None = None) -> list[list[Path]]:
+    """Return the unpacked releases of each package, or of one, oldest first; fetch those that are not there.
+
+    Raises CalledProcessError if a release cannot be downloaded.
+    """
     packages = []
-    for registry, pinned in pinned_releases().items():
+    for registry, every in pinned_releases().items():
+        pinned = {name: versions for name, versions in every.items() if only in (None, name)}
         wanted = [(name, version) for name, versions in pinned.items() for version in versions]
         missing = [pair for pair in wanted if not _folder(target, registry, *pair).is_dir()]
         _FETCHERS[registry](target, missing)
@@ -41,7 +45,7 @@ def _folder(target: Path, registry: str, name: str, version: str) -> Path:
 
 def _fetch_python(target: Path, missing: list[tuple[str, str]]) -> None:
     """Download wheels, because pip runs the build system of a source distribution to learn its name."""
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--retries=1"]
     for name, version in missing:
         command = [*pip, f"{name}=={version}"]
         with _downloaded(command) as file, zipfile.ZipFile(file) as archive:

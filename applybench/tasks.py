@@ -46,9 +46,9 @@ def find_tasks(packages: list[list[Path]]) -> list[Task]:
     tasks: list[Task] = []
     for releases in packages:
         older: dict[str, str] = {}
-        before = _read_release(releases[0])
+        before = read_release(releases[0])
         for folder in releases[1:]:
-            after = _read_release(folder)
+            after = read_release(folder)
             tasks += _tasks_of_release(f"{folder.parent.name} {folder.name}", older, before, after)
             older, before = before, after
     return tasks
@@ -77,7 +77,7 @@ def _tasks_of_release(
         yield Task(f"{name} {path}", path, before[path], after[path], older.get(path), bystanders, neighbour)
 
 
-def _read_release(folder: Path) -> dict[str, str]:
+def read_release(folder: Path) -> dict[str, str]:
     """Return the usable texts of a release by path."""
     texts = {}
     for file in sorted(folder.rglob("*")):

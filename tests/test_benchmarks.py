@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tools.benchmarks import __main__ as bench
-from tools.benchmarks import batch, files, git, mcp, measuring, parse, rivals, start
+from tools.benchmarks import batch, files, git, loop, mcp, measuring, parse, rivals, start
 from tools.benchmarks.measuring import Row
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ SMALL: dict[str, Callable[[], Iterable[Row]]] = {
     "git": lambda: git.rows(100, 1),
     "parse": lambda: parse.rows(100, 1),
     "files": lambda: files.rows(100, 1),
+    "loop": lambda: loop.rows(100, 10, 1),
     "mcp": lambda: mcp.rows(3),
     "batch": lambda: batch.rows(8, 1),
     "rivals": lambda: rivals.rows(10, 1),
@@ -29,7 +30,7 @@ SMALL: dict[str, Callable[[], Iterable[Row]]] = {
 @pytest.mark.parametrize("part", bench.PARTS)
 def test_each_part_measures(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows come, as far as programs are installed to compare with; all that a part runs must succeed."""
-    for module in (start, git, rivals):
+    for module in (start, git, loop, rivals):
         monkeypatch.setattr(module, "installed", _this_environment)
     rows = list[Row]()
     try:

@@ -3,7 +3,10 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +16,8 @@ from tests.world.repository.states import git
 import clada
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     Send = Callable[[str], str]  # an answer of the model; returns the report for it
@@ -54,30 +58,53 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def by_library(workspace: Path) -> Send:
+@contextmanager
+def by_library(workspace: Path) -> Iterator[Send]:
     def send(answer: str) -> str:
         report = clada.execute(answer, workspace=workspace, verify=[VERIFY], verify_strict=True)
         return report.text(for_llm=True)
 
-    return send
+    yield send
 
 
-def by_command_line(workspace: Path) -> Send:
+@contextmanager
+def by_command_line(workspace: Path) -> Iterator[Send]:
     def send(answer: str) -> str:
         flags = ("--verify", VERIFY, "--verify-strict")
         command_line.run(*flags, document=answer.encode(), directory=workspace)
         return command_line.run("report", directory=workspace).stdout.decode()
 
-    return send
+    yield send
 
 
-@pytest.mark.parametrize("way", [by_library, by_command_line])
-def test_a_model_that_reads_its_reports_gets_there(way: Callable[[Path], Send], workspace: Path) -> None:
-    send, report, reports = way(workspace), "", []
-    while (answer := script(report)) is not None:
-        report = send(answer)
-        reports.append(report)
-        assert len(reports) <= 4, "\n\n".join(reports)
+@contextmanager
+def by_mcp(workspace: Path) -> Iterator[Send]:
+    pytest.importorskip("mcp")
+    from anyio.from_thread import start_blocking_portal
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from tests.mcp.agents import Agent, text
+
+    flags = ["--verify-strict", "--approve", VERIFY]
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "clada", "mcp", *flags], env=dict(os.environ), cwd=workspace
+    )
+    with start_blocking_portal() as portal:
+        agent = Agent(portal, stdio_client(server, errlog=sys.stderr), "auto")
+        with portal.wrap_async_context_manager(agent.client):
+            yield lambda answer: text(agent.call("apply", document=answer, verify=[VERIFY]))
+
+
+@pytest.mark.parametrize("way", [by_library, by_command_line, by_mcp])
+def test_a_model_that_reads_its_reports_gets_there(
+    way: Callable[[Path], AbstractContextManager[Send]], workspace: Path
+) -> None:
+    report, reports = "", list[str]()
+    with way(workspace) as send:
+        while (answer := script(report)) is not None:
+            report = send(answer)
+            reports.append(report)
+            assert len(reports) <= 4, "\n\n".join(reports)
     read, misquoted, rolled_back, verified = reports
     assert "result = sum(prices)" in read
     assert "found 0 matches, expected 1" in misquoted

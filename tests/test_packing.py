@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 import clada
+from clada import packing
 from clada.packing import pack
 from clada.prompts import is_prompt
 
@@ -153,6 +155,33 @@ def test_the_largest_files_go_first_when_there_are_too_many_tokens(tree: Path) -
     assert ("large.txt", f"over the limit of {pack(['src'], workspace=tree).tokens + 200:,} tokens") in (
         packed.left_out
     )
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+def test_huge_and_binary_trees_are_packed_without_what_cannot_be_shown(
+    tmp_path: Path, with_git: bool
+) -> None:
+    if with_git:
+        git(tmp_path, "init", "-q")
+    for number in range(300):
+        (tmp_path / f"{number}.bin").write_bytes(b"\0\1" * 10)
+    with open(tmp_path / "terabyte.txt", "wb") as file:
+        file.truncate(1 << 40)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a.py").write_text("x = 1\n")
+    for given in ([], ["."], ["a.py", "terabyte.txt", "0.bin"]):
+        packed = pack(given, workspace=tmp_path)
+        assert paths(packed) == ["a.py"]
+        assert dict(packed.left_out)["terabyte.txt"] == f"{1 << 40:,} bytes"
+        assert dict(packed.left_out)["0.bin"] == "binary"
+        assert len(packed.text) < 50_000
+
+
+def test_a_pack_has_an_upper_limit_of_bytes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "MOST_BYTES", 30)
+    packed = pack(["src", "README.md", "new.py"], workspace=tree)
+    assert paths(packed) == ["src/app.py", "new.py"]
+    assert packed.left_out == (("README.md", "over 30 bytes together"),)
 
 
 def test_without_git_all_files_are_taken(tmp_path: Path) -> None:

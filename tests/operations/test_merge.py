@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from applybench.fetch import fetch
+from applybench.hunks import Changes, apply_hunks, join, split
+from applybench.tasks import read_release
 
 import clada
 from clada.world.merge import merge
@@ -183,6 +187,28 @@ def test_a_version_that_was_pruned_is_the_plain_failure_with_a_note(workspace: P
     assert "found 0 matches, expected 1" in report.text()
 
 
+def test_a_history_that_is_rewritten_meanwhile_changes_nothing(workspace: Path) -> None:
+    """What was packed is in the record; the commits of it may be gone."""
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(workspace)]
+    rewritten = (
+        ["checkout", "-q", "--orphan", "other"], ["commit", "-qam", "two"], ["branch", "-D", "main"],
+        ["reflog", "expire", "--expire=now", "--all"], ["gc", "-q", "--prune=now"],
+    )  # fmt: skip
+    for command in (["init", "-qb", "main"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    clada.pack(["a.txt"], workspace=workspace)
+    write(workspace, changed(n12="twelve"))
+    for command in rewritten:
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    assert run(workspace, EDIT, merge="seen").ok
+    assert (workspace / "a.txt").read_text().splitlines() == changed(n10="LINE 10", n12="twelve")
+    shutil.rmtree(find_store(str(workspace)).path)  # nor is the record there: the plain failure
+    write(workspace, now := changed(n12="twelve"))
+    report = run(workspace, EDIT, merge="history")
+    assert "found 0 matches, expected 1" in report.text()
+    assert (workspace / "a.txt").read_text().splitlines() == now
+
+
 def test_versions_that_merge_differently_are_not_chosen_from(workspace: Path) -> None:
     twice = changed(n5="start", n25="start")
     for first, second in (("start", "other"), ("other", "start")):
@@ -247,19 +273,17 @@ def test_generated_histories_give_what_git_merge_file_gives(workspace: Path, see
     before = (workspace / "a.txt").read_bytes()
     report = run(workspace, search(old[at - 2 : at + 3], new[at - 2 : at + 3]), merge="seen")
     after = (workspace / "a.txt").read_bytes()
-    code, merged = merge_file(workspace.parent, old, now, new)
+    code, merged = merge_file(workspace.parent, join(old), join(now), join(new))
     fits = "\n".join(old[at - 2 : at + 3]) in "\n".join(now)
     assert report.ok == (fits or code == 0)
     assert after == (merged if report.ok else before)
 
 
-def merge_file(
-    folder: Path, base: Sequence[str], now: Sequence[str], new: Sequence[str]
-) -> tuple[int, bytes]:
+def merge_file(folder: Path, base: str, now: str, new: str) -> tuple[int, bytes]:
     """Return what git says of a merge."""
-    for name, lines in (("base", base), ("now", now), ("new", new)):
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
-    command = ["git", "merge-file", "-p", "now", "base", "new"]
+    for name, text in (("base", base), ("now", now), ("new", new)):
+        (folder / name).write_text(text)
+    command = ["git", "merge-file", "-p", "-q", "now", "base", "new"]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
     return done.returncode, done.stdout
 
@@ -271,47 +295,87 @@ def test_hunks_of_a_diff_are_merged(workspace: Path) -> None:
     assert (workspace / "a.txt").read_text().splitlines() == changed(n10="LINE 10", n12="twelve")
 
 
+def test_lines_that_were_inserted_since_are_not_inserted_again(workspace: Path) -> None:
+    """The search text is found all the same, because the new lines follow it."""
+    append = "a.txt\n<<<<<<< SEARCH\nline 30\n=======\nline 30\nline 31\n>>>>>>> REPLACE\n"
+    write(workspace, now := [*changed(n3="three"), "line 31"])
+    report = run(workspace, append)
+    assert report.ok
+    assert "merged: written for a.txt of " in report.text()
+    assert (workspace / "a.txt").read_text().splitlines() == now
+    clada.pack(["a.txt"], workspace=workspace)  # now the model knows of line 31
+    assert run(workspace, append, again=True).ok
+    assert (workspace / "a.txt").read_text().splitlines() == [*now[:-1], "line 31", "line 31"]
+
+
+PACKAGES = ("attrs", "click", "flask", "httpx", "jinja2", "packaging", "requests", "rich")
+SAMPLE = 30  # changes of one package that are replayed
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "path", ["src/clada/run.py", "src/clada/cli/flags.py", "docs/operations.md", "Makefile"]
-)
-def test_edits_for_a_real_version_on_later_ones_give_what_git_gives(workspace: Path, path: str) -> None:
-    """Edits for version N of a file of this repository, on N+1 to N+3: git's result, or no change."""
-    versions = real_versions(path)
-    if len(versions) < 4:
-        pytest.skip("this is not a clone with history")
-    chance, tried, merged = random.Random(path), 0, 0
-    for number, old in enumerate(versions[:40]):
-        remember(str(workspace), [("a.txt", "".join(f"{line}\n" for line in old).encode())])
-        for now in versions[number + 1 : number + 4]:
-            at = chance.randrange(2, max(3, len(old) - 3))
-            new = [*old[:at], f"{old[at]} edited", *old[at + 1 :]]
-            if "\n".join(old).count("\n".join(old[at - 2 : at + 3])) != 1:
-                continue
-            write(workspace, now)
-            before = (workspace / "a.txt").read_bytes()
-            edit = search(old[at - 2 : at + 3], new[at - 2 : at + 3])
-            report = run(workspace, edit, merge="seen", again=True)
-            code, expected = merge_file(workspace.parent, old, now, new)
-            tried += 1
-            after = (workspace / "a.txt").read_bytes()
-            if report.ok:
-                merged += "merged" in report.text()
-                assert "merged" not in report.text() or (code, after) == (0, expected)
-            else:
-                assert after == before
-        shutil.rmtree(workspace.parent / "state")
-    assert tried > 20
+@pytest.mark.parametrize("package", [None, *PACKAGES])
+def test_answers_for_a_real_version_on_later_ones_give_what_git_gives(
+    package: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes from version N to any other, on N+1 to N+3: git's result, and no write in a conflict."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    versions = package_versions(package) if package else repository_versions()
+    histories = [each for each in versions if len(set(each)) > 1 and not MARKER.search("".join(each))]
+    chances, merged = random.Random(package), 0
+    for number in range(SAMPLE):
+        history = chances.choice(histories)
+        base = chances.randrange(len(history) - 1)
+        aim = chances.choice([text for text in history if text != history[base]])
+        for now in history[base + 1 : base + 4]:
+            folder = tmp_path / f"{number}"
+            folder.mkdir(exist_ok=True)
+            merged += replay(folder, history[base], aim, now)
     assert merged
 
 
-def real_versions(path: str) -> list[list[str]]:
-    """Return the versions of a file of this repository, oldest first."""
+MARKER = re.compile("^(?:<{7}|={7}|>{7})", re.MULTILINE)
+
+
+def replay(folder: Path, base: str, aim: str, now: str) -> bool:
+    """Apply what leads from `base` to `aim` on `now`; return whether something was merged."""
+    (folder / "a.txt").write_text(base)
+    clada.pack(["a.txt"], workspace=folder)
+    (folder / "a.txt").write_text(now)
+    hunks = Changes(base, aim).unique_hunks
+    block = "a.txt\n<<<<<<< SEARCH\n{}=======\n{}>>>>>>> REPLACE\n\n"
+    answer = "".join(block.format(join(hunk.old), join(hunk.new)) for hunk in hunks)
+    report = clada.execute(answer, workspace=folder, record="none", format="sr", match="exact")
+    done = [hunk for hunk, task in zip(hunks, report.tasks, strict=True) if task.status == "success"]
+    code, expected = merge_file(folder.parent, base, now, join(apply_hunks(split(base), done)))
+    is_merged = any(task.is_merged for task in report.tasks)
+    assert code == 0 or not is_merged, report.text()
+    # Blocks that fit the file as it is are applied; where lines beside them have changed, git conflicts.
+    assert code or (folder / "a.txt").read_bytes() == expected, report.text()
+    return is_merged
+
+
+def package_versions(package: str) -> list[list[str]]:
+    """Return the versions of each file of a package that is in all its releases, oldest first."""
+    try:
+        (folders,) = fetch(ROOT / "build" / "applybench" / "releases", package)
+    except subprocess.CalledProcessError:
+        pytest.skip(f"{package} cannot be downloaded")
+    releases = [read_release(folder) for folder in folders]
+    paths = set.intersection(*(set(release) for release in releases))
+    return [[release[path] for release in releases] for path in sorted(paths)]
+
+
+def repository_versions() -> list[list[str]]:
+    """Return the versions of some files of this repository, oldest first."""
     git = ["git", "-C", str(ROOT)]
-    log = subprocess.run([*git, "log", "--format=%H", "--", path], stdout=subprocess.PIPE, check=False)
-    commits = log.stdout.decode().split()[::-1]
-    shown = [
-        subprocess.run([*git, "show", f"{commit}:{path}"], stdout=subprocess.PIPE, check=False).stdout
-        for commit in commits[-50:]
-    ]
-    return [text.decode().splitlines() for text in shown if text and b"<---" not in text]
+    histories = []
+    for path in ("src/clada/run.py", "src/clada/cli/flags.py", "docs/operations.md", "Makefile"):
+        log = subprocess.run([*git, "log", "--format=%H", "--", path], stdout=subprocess.PIPE, check=False)
+        shown = [
+            subprocess.run([*git, "show", f"{commit}:{path}"], stdout=subprocess.PIPE, check=False).stdout
+            for commit in log.stdout.decode().split()[49::-1]
+        ]
+        histories.append([text.decode() for text in shown if text])
+    if not any(histories):
+        pytest.skip("this is not a clone with history")
+    return histories

@@ -18,7 +18,7 @@ from tools.benchmarks.measuring import ROOT, Row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PARTS = "start git parse files mcp batch rivals".split()
+PARTS = "start git parse files loop mcp batch rivals".split()
 PAGE = ROOT / "docs" / "contributing" / "benchmarks.md"
 HEAD = "| what | ratio | at most |\n|---|---|---|\n"
 

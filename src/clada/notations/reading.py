@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from clada.errors import Problem, cut_off
 from clada.grammar import DELIMITERS, path_complaint
 from clada.model import NO_ATTRIBUTES, Block, Invalid
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
     Prose = tuple[bytes, list[int]]  # the text between operations, and the start and end of each gap
 
 PATHS = {"path", "other_path", "source", "destination"}  # fields that are paths
+_SHOWS = re.compile(
+    r"""\s*(?:cat|head(?:[ \t]+-(?:n[ \t]*)?(?P<count>[1-9]\d{0,8}))?
+        |sed[ \t]+-n[ \t]+(['"]?)(?P<first>[1-9]\d{0,8}),(?P<last>[1-9]\d{0,8}|\$)p\2)
+    [ \t]+(['"]?)(?P<path>(?!-)[\w./@+-]*[\w.])\5\s*""",
+    re.VERBOSE,
+)
+LINES_OF_HEAD = 10
 
 
 class LineCounter:
@@ -133,7 +142,12 @@ class Reading:
         """Return the operation at an offset; an invalid one if its path is not valid.
 
         A whole file is guarded against being replaced by a part of it, unless the user named the dialect.
+        A command that only shows a file is a read.
         """
+        if name == "run" and not fields.get("suggested") and (shown := shown_lines(fields["command"])):
+            folder = fields.get("dir")
+            path = f"{folder}/{shown[0]}" if folder and not shown[0].startswith("/") else shown[0]
+            name, fields = "read", {"path": path, "lines": shown[1]}
         for key in PATHS & fields.keys():
             path = fields[key] = self.path(fields[key])
             complaint = path_complaint(path)
@@ -182,6 +196,18 @@ class Reading:
         name = f" (read as {title(self.dialect)})" if self.dialect else ""
         message = f"Line {line}: {error.message}{name}{cut_off(self.complete) if error.cut else ''}"
         return Problem("malformed_dialect", message, line)
+
+
+def shown_lines(command: str) -> tuple[str, str | None] | None:
+    """Return the path and the lines of the one file that a command shows; None if it does anything else."""
+    shown = _SHOWS.fullmatch(command)
+    if not shown:
+        return None
+    if shown["first"]:
+        last = "" if shown["last"] == "$" else max(int(shown["first"]), int(shown["last"]))
+        return shown["path"], f"{shown['first']}-{last}"
+    is_head = command.lstrip().startswith("head")
+    return shown["path"], f"1-{shown['count'] or LINES_OF_HEAD}" if is_head else None
 
 
 def _in_block(item: Invalid, line: int) -> Invalid:

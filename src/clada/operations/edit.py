@@ -204,6 +204,10 @@ class Edit(Operation):
             if not world.merging or file.base or not file.may_merge or raised.error.type != MISMATCH:
                 raise
             return world.merging().merge_edit(self, world, parts, file, raised.error)
+        if world.merging and file.may_merge and self._may_be_done(text):
+            done = world.merging().find_insertion(self, world, parts, file)
+            if done:
+                return done
         file.current = edited.data
         file.edits.append(self)
         if edited is text:
@@ -214,6 +218,11 @@ class Edit(Operation):
         if world.files.is_read_only(parts):
             remarks = (*remarks, WAS_READ_ONLY)
         return Done("edited", self.path, None, count, lines, None, changes, held=True, remarks=remarks)
+
+    def _may_be_done(self, text: Text) -> bool:
+        """Whether it inserts lines that the file has already: its search text is found all the same."""
+        pairs = ((hunk.search, hunk.replacement) for hunk in self.hunks)
+        return any(old and old != new and old in new and new.encode() in text.data for old, new in pairs)
 
     def way(self, settings: Settings) -> str:
         """Return how its search texts are compared with the file's."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from clada.errors import CladaError, Error
 from clada.model import MERGED, Change, Done, Note
+from clada.operations.edit import MISMATCH
 from clada.text.diff import line_changes, split_lines
 from clada.text.match import Text
 from clada.values import Value
@@ -70,25 +71,37 @@ def merge_edit(edit: Edit, world: World, parts: Parts, file: EditedFile, failure
     fit = fits[0]
     if len({each.merged.content for each in fits}) > 1:
         raise CladaError.of(_with_hint(failure, SEVERAL))
-    label = f"{path} {fit.version.label}"
     may_merge = setting in allowed
+    if fit.merged.conflicts and may_merge:
+        raise _conflict(path, fit, failure)
     if fit.merged.conflicts:
-        raise CladaError.of(_conflict(failure, fit, label) if may_merge else _with_hint(failure, CONFLICTING))
-    question = QUESTION.format(path, label, _since(fit.version, file.original))
+        raise CladaError.of(_with_hint(failure, CONFLICTING))
+    question = QUESTION.format(path, f"{path} {fit.version.label}", _since(fit.version, file.original))
     if not may_merge and not world.ask_user(question):
         raise CladaError.of(_with_hint(failure, CLEANLY))
     file.base, file.edited = fit.version, fit.edited
     return _hold(edit, world, parts, file, fit.merged.content)
 
 
+def find_insertion(edit: Edit, world: World, parts: Parts, file: EditedFile) -> Done | None:
+    """Return the outcome of an insertion that was made since the model saw the file, else None."""
+    fits, allowed = _find_fits(edit, world, display_path(parts), file)
+    if setting_for(edit, world) not in allowed or {fit.merged.content for fit in fits} != {file.current}:
+        return None
+    file.base, file.edited = fits[0].version, fits[0].edited
+    return _hold(edit, world, parts, file, file.current)
+
+
 def merge_again(edit: Edit, world: World, parts: Parts, file: EditedFile) -> Done:
     """Make a further edit of a file on the version that the edits before it were made on."""
+    base = file.base
+    assert base  # noqa: S101 (for type checkers: an edit before was merged)
     edited = edit.edit_text(Text(file.edited), edit.way(world.settings))[0].data
-    merged = merge(file.base.content, file.original, edited, world.files.root) if file.base else None
-    if not merged or merged.conflicts:
-        failure = Error("match_count_mismatch", "" if merged else "cannot be merged")
-        fit = Fit(file.base, edited, merged) if file.base and merged else None
-        raise CladaError.of(_conflict(failure, fit, fit.version.label) if fit else failure)
+    merged = merge(base.content, file.original, edited, world.files.root)
+    if not merged:
+        raise CladaError(MISMATCH, "cannot be merged")
+    if merged.conflicts:
+        raise _conflict(display_path(parts), Fit(base, edited, merged))
     file.edited = edited
     return _hold(edit, world, parts, file, merged.content)
 
@@ -150,20 +163,22 @@ def merge_write(write: Write, world: World, path: str, now: bytes, new: bytes) -
     if merged is None:
         return None
     if merged.conflicts:
-        failure = Error("match_count_mismatch", "")
-        raise CladaError.of(_conflict(failure, Fit(base, new, merged), f"{path} {base.label}"))
+        raise _conflict(path, Fit(base, new, merged))
     return MergedWrite(base.content, merged.content, _remarks(path, base, now))
 
 
-def _conflict(failure: Error, fit: Fit, label: str) -> Error:
+def _conflict(path: str, fit: Fit, failure: Error | None = None) -> CladaError:
     """Return the error that shows a conflict."""
     lines = fit.merged.content.decode(errors="replace").split("\n")
     first = next((number for number, line in enumerate(lines) if line.startswith("<<<<<<< ")), 0)
     last = next((number for number, line in enumerate(lines) if line.startswith(">>>>>>> ")), first)
-    shown_lines = "\n".join(lines[first : min(last + 1, first + MOST_SHOWN)])
-    conflict = f"written for {label}, and conflicts with changes since, first at line {first + 1}"
-    message = f"{failure.message}: {conflict}" if failure.message else conflict
-    return failure.replace(message=message, hint=None, details=shown_lines, nearest=None)
+    details = "\n".join(lines[first : min(last + 1, first + MOST_SHOWN)])
+    since = f"conflicts with changes since, first at line {first + 1}"
+    message = (
+        f"{f'{failure.message}: ' if failure else ''}written for {path} {fit.version.label}, and {since}"
+    )
+    known = failure or Error(MISMATCH, message)
+    return CladaError.of(known.replace(message=message, hint=None, details=details, nearest=None))
 
 
 def _with_hint(failure: Error, hint: str) -> Error:

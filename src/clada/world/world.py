@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         ) -> Done:
             """Merge an edit that does not fit."""
 
+        def find_insertion(self, edit: Edit, world: World, parts: Parts, file: EditedFile) -> Done | None:
+            """Merge an edit that fits, if it inserts what was inserted since the model saw the file."""
+
         def merge_again(self, edit: Edit, world: World, parts: Parts, file: EditedFile) -> Done:
             """Merge a further edit of the same file."""
 

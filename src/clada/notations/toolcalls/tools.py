@@ -15,7 +15,7 @@ from clada.model import Invalid, NotApplied, Operation
 from clada.notations.dialects import v4a
 from clada.notations.json import strict_value
 from clada.notations.path_text import is_placeholder, relative
-from clada.notations.reading import Reading, UnreadableError
+from clada.notations.reading import Reading, UnreadableError, shown_lines
 from clada.operations.edit import TYPOGRAPHIC, Hunk
 from clada.text.elision import elided_content, find_elision
 from clada.values import Value
@@ -65,9 +65,6 @@ EDITOR_COMMANDS = frozenset(("create", "str_replace", "insert"))  # that change 
 _ENTERED = re.compile(
     r"""\s*cd[ \t]+(['"]?)(?P<path>/[^\s'"$`\\*?<>|&;()]*)\1[ \t]*&&[ \t]*(?P<rest>\S.*)""", re.DOTALL
 )
-_CAT = re.compile(
-    r"""\s*cat[ \t]+(['"]?)(?P<path>(?!-)[\w./@+-]*[\w.])\1\s*"""
-)  # of one file, without options
 _HEREDOC = re.compile(
     r"""\s*(?:cd[ \t]+\S+[ \t]*&&[ \t]*)?(?:apply_patch|applypatch)[ \t]*<<[ \t]*(['"]?)(\w+)\1[ \t]*\n"""
     r".*\n\2\s*",
@@ -306,9 +303,9 @@ class Tools:
         entered = _ENTERED.fullmatch(command)  # an absolute path, which the workspace has by another name
         if entered and (place := self._place(call, entered["path"])) != entered["path"].rstrip("/"):
             directory, command = place, entered["rest"]
-        if shown := _CAT.fullmatch(command):
+        if shown := shown_lines(command):
             there = call.replace(base=directory) if directory else call
-            return [self._make("read", call, path=self._path(there, shown["path"]))]
+            return [self._make("read", call, path=self._path(there, shown[0]), lines=shown[1])]
         return [self._make("run", call, command=command, dir=directory or None)]
 
     def _directory(self, call: Call, arguments: Arguments) -> str:

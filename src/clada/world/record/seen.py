@@ -64,7 +64,7 @@ def _write(store: Store, files: Sequence[tuple[str, bytes]]) -> None:
         os.mkdir(folder, 0o700)
         give_to_owner_of_directory(folder)
     name, pieces, end = str(time.time_ns()), list[bytes](), 0
-    rows = []
+    rows, kept = [], set[str]()
     with store.write() as db:
         for statement in SCHEMA:
             db.execute(statement)
@@ -72,7 +72,7 @@ def _write(store: Store, files: Sequence[tuple[str, bytes]]) -> None:
             if len(content) > LARGEST:
                 continue
             digest = digest_of(content)
-            known = _known(db, folder, digest)
+            known = _known(db, folder, digest, kept)
             if known is None:
                 known = name, end, len(content)
                 pieces.append(content)
@@ -83,12 +83,14 @@ def _write(store: Store, files: Sequence[tuple[str, bytes]]) -> None:
         db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def _known(db: Connection, folder: str, digest: str) -> tuple[str, int, int] | None:
-    """Return where bytes are that were written before; they stay as long as new ones."""
+def _known(db: Connection, folder: str, digest: str, kept: set[str]) -> tuple[str, int, int] | None:
+    """Return where bytes are that were written before; their file is kept as long as a new one."""
     query = "SELECT file, start, size FROM seen WHERE digest = ? AND file != '' LIMIT 1"
     for file, start, size in db.execute(query, (digest,)):
         with suppress(OSError):
-            os.utime(os.path.join(folder, str(file)), follow_symlinks=False)
+            if file not in kept:
+                os.utime(os.path.join(folder, str(file)), follow_symlinks=False)
+                kept.add(file)
             return str(file), int(start), int(size)
     return None
 
