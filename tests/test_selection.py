@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clada
-from clada.report.diff import edited_hunk, file_hunks, numbered, split_hunk
+from clada.report.diff import file_hunks, numbered, split_hunk
 from clada.resuming import resume
 from clada.selection import _with_hunks, preview, select, warnings
 from clada.settings import Settings
@@ -198,12 +198,12 @@ def test_edited_hunks_are_made_and_reported_as_edited(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(OLD)
     plan, previews = previewed(tmp_path, write("a", NEW))
     first, second, third = previews[0].hunks
-    edited = edited_hunk(first, first.new.replace(b"three\n", b"3\nand more\n"))
-    report = execute(select(plan, {0: tuple(numbered([*edited, second, third]))}), tmp_path)
+    edited = first.with_text(first.new.replace(b"three\n", b"3\nand more\n"))
+    assert edited.lines[0][1] == first.lines[0][1].replace(",6 @@", ",7 @@")
+    report = execute(select(plan, {0: (edited, second, third)}), tmp_path)
     assert (tmp_path / "a").read_text() == NEW.replace("three\n", "3\nand more\n")
     assert report.text().endswith(" bytes, edited by the user)\n")
     assert report.text(for_llm=True).endswith("read those files before you change them again.\n")
-    assert edited_hunk(first, first.old) == []
 
 
 def test_what_depends_on_something_left_out_is_told(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def opened(chromium: Any, address: str) -> Any:
     """Return a page that shows a review."""
     page = chromium.new_page(viewport=WIDE)
     page.goto(address)
-    page.wait_for_selector("main > .card, #messages > *")
+    page.wait_for_selector(".card, #messages > *")
     return page
 
 

@@ -32,9 +32,16 @@ FLAGS = (
 
 
 class Review:
-    """`clada review` under way, in a repository with a few files."""
+    """`clada review`, or a command like it, under way in a repository with a few files."""
 
-    def __init__(self, top: Path, answer: str, files: dict[str, str], flags: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        top: Path,
+        answer: str,
+        files: dict[str, str],
+        flags: tuple[str, ...],
+        command: tuple[str, ...] = ("review",),
+    ) -> None:
         self.workspace, home, self.top = top / "workspace", top / "home", top
         self.workspace.mkdir()
         home.mkdir()
@@ -47,7 +54,7 @@ class Review:
         self.git("commit", "-qm", "before", "--allow-empty")
         (top / "answer.md").write_text(answer, encoding="utf-8")
         self.process = subprocess.Popen(
-            [*CLADA, "review", "--no-open", *flags, str(top / "answer.md")],
+            [*CLADA, *command, "--no-open", *flags, str(top / "answer.md")],
             cwd=self.workspace,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -106,8 +113,13 @@ def review(tmp_path: Path) -> Iterator[Callable[..., Review]]:
     """Return what starts a review: of an answer, with files in the workspace, and flags."""
     started: list[Review] = []
 
-    def start(answer: str, files: dict[str, str] | None = None, flags: tuple[str, ...] = ()) -> Review:
-        started.append(Review(tmp_path, answer, files or {}, flags))
+    def start(
+        answer: str,
+        files: dict[str, str] | None = None,
+        flags: tuple[str, ...] = (),
+        command: tuple[str, ...] = ("review",),
+    ) -> Review:
+        started.append(Review(tmp_path, answer, files or {}, flags, command))
         return started[-1]
 
     yield start
@@ -149,7 +161,7 @@ class Tab:
     def open(self, address: str) -> Any:
         """Open a review, and wait until its operations are there."""
         self.page.goto(address)
-        self.page.wait_for_selector("main > .card, #messages > *")
+        self.page.wait_for_selector(".card, #messages > *")
         return self.page
 
 

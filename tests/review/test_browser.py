@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import subprocess
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -258,11 +261,11 @@ def test_a_place_is_chosen_and_its_text_edited(review: Start, tab: Tab) -> None:
 @slow
 def test_the_tree_finds_and_leads(review: Start, tab: Tab) -> None:
     page = tab.open(review(WHOLE_WAY + COMMANDS + NEARLY, {"a.txt": TEXT, "a.py": AREA}).address)
-    entries = page.locator("#entries > li:visible")
+    entries = page.locator(".entry:visible")
     assert entries.count() == 6
     page.keyboard.press("/")
     page.keyboard.type("a.")
-    assert [each.locator(".path").inner_text() for each in entries.all()] == ["a.txt", "a.py"]
+    assert [each.locator(".file").text_content() for each in entries.all()] == ["a.txt", "a.py"]
     assert page.inner_text("#found") == "2 of 6"
     page.locator("#search").fill("")
     page.get_by_role("button", name="Failing").click()
@@ -272,6 +275,65 @@ def test_the_tree_finds_and_leads(review: Start, tab: Tab) -> None:
     assert page.evaluate("() => document.activeElement.id") == "op-3"
     page.keyboard.press("f")
     assert page.evaluate("() => document.activeElement.id") == "op-5"
+
+
+@slow
+def test_the_tree_has_folders_which_fold_and_are_hidden_when_nothing_in_them_is_found(
+    review: Start, tab: Tab
+) -> None:
+    paths = ("src/app/main.py", "src/app/views/list.py", "src/lib.py", "docs/en/a.md", "top.md")
+    answer = "".join(f'<---WRITE file="{path}"--->\nx\n<---END--->\n' for path in paths)
+    page = tab.open(review(answer, {}).address)
+    folders = page.locator(".folder:visible > details > summary")
+    assert folders.all_inner_texts() == ["src/", "app/", "views/", "docs/en/"]
+    assert page.locator(".entry .file").all_text_contents() == [
+        "main.py", "list.py", "lib.py", "a.md", "top.md",
+    ]  # fmt: skip
+    folders.nth(1).click()
+    assert page.locator(".entry:visible .file").all_text_contents() == ["lib.py", "a.md", "top.md"]
+    folders.nth(1).click()
+    page.locator("#search").fill("app/ list")
+    assert folders.all_inner_texts() == ["src/", "app/", "views/"]
+    assert page.locator(".entry:visible .file").all_text_contents() == ["list.py"]
+    page.locator(".entry:visible a").click()
+    assert page.evaluate("() => document.activeElement.id") == "op-1"
+
+
+@slow
+def test_one_tab_shows_each_answer_that_is_saved(review: Start, tab: Tab) -> None:
+    """`clada watch --review`: the next answer is shown when the first is done, and offered before that."""
+
+    def answer(name: str) -> str:
+        return f'<---WRITE file="{name}.txt"--->\n{name}\n<---END--->\n'
+
+    watch = review("", command=("watch", "--review", "--settle=100ms"))
+    saved_answer = watch.top / "answer.md"
+    page = tab.open(watch.address)
+    assert page.inner_text(".empty h2") == "Paste an answer to begin"
+    for name in ("first", "second"):
+        saved_answer.write_text(answer(name))
+        page.wait_for_selector(f".card h2:has-text('{name}.txt')")
+        page.get_by_role("button", name="Apply 1 of 1").click()
+        page.wait_for_selector("#report-title:has-text('Done')")
+        assert watch.read(f"{name}.txt") == f"{name}\n"
+        report = watch.top / "answer.report.md"
+        wait_for(report.exists)
+        assert report.read_text() == "The operation was carried out.\n"
+        report.unlink()
+    saved_answer.write_text(answer("third"))
+    page.wait_for_selector(".card h2:has-text('third.txt')")
+    saved_answer.write_text(answer("fourth"))
+    page.wait_for_selector("#arrived:has-text('An answer has arrived: ')")
+    assert page.inner_text(".card h2") == "third.txt"  # what is being looked at stays
+    assert page.title().startswith("● 1 new")
+    page.get_by_role("button", name="Show it").click()
+    page.wait_for_selector(".card h2:has-text('fourth.txt')")
+    page.close()
+    watch.process.send_signal(signal.SIGINT)
+    code, _out, err = watch.end()
+    assert code == 130
+    assert "answer.md was saved" in err
+    assert not (watch.workspace / "third.txt").exists()
 
 
 @slow
@@ -382,7 +444,7 @@ def test_axe_finds_nothing(review: Start, browser: Any, scheme: str) -> None:
         result = page.evaluate("() => axe.run()")
         return [f"{each['id']}: {node['html']}" for each in result["violations"] for node in each["nodes"]]
 
-    page.add_style_tag(content=".card, .rows { content-visibility: visible !important; }")
+    page.add_style_tag(content=".chunk, .card, .rows { content-visibility: visible !important; }")
     assert findings() == []
     page.get_by_label("take write b.txt").uncheck()
     page.get_by_label("note on task 2", exact=True).click()
@@ -460,14 +522,6 @@ def test_a_hostile_answer_stays_text(review: Start, tab: Tab) -> None:
     assert all(url.startswith((running.address, "data:,")) for url in tab.requests)
 
 
-LONG_TASKS = """
-window.longest = 0;
-new PerformanceObserver(list => {
-  for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
-}).observe({type: 'longtask', buffered: true});
-"""
-
-
 FIRST_CARD = """
 window.firstCard = 0;
 new MutationObserver((_, observer) => {
@@ -482,7 +536,7 @@ new MutationObserver((_, observer) => {
 def test_two_thousand_operations_are_quick(review: Start, tab: Tab) -> None:
     """The first card comes soon, and all of it is there. A busy machine has three tries."""
     running = review(_many_writes(), flags=("--no-git",))
-    tab.page.add_init_script(LONG_TASKS + FIRST_CARD)
+    tab.page.add_init_script(FIRST_CARD)
     first_cards, page = [], tab.page
     for _ in range(3):
         _scroll_and_search(tab, running.address)
@@ -491,20 +545,34 @@ def test_two_thousand_operations_are_quick(review: Start, tab: Tab) -> None:
             break
     assert min(first_cards) <= 1000, first_cards
     assert page.evaluate("() => document.body.textContent.includes('Number 1999.')")
-    page.locator("#entries > li:visible a").click()
+    page.locator(".entry:visible a").click()
     page.get_by_label("take write f1999.py").uncheck()
     page.get_by_role("button", name="Apply 1999 of 2000").click()
     page.wait_for_selector("#report-title:has-text('Done')")
     assert len(list(running.workspace.glob("f*.py"))) == 1999
 
 
-@pytest.mark.xfail(reason="one task of about 1.1 s is left after loading", strict=False)
 @slow
-def test_two_thousand_operations_have_no_long_task(review: Start, tab: Tab) -> None:
+def test_two_thousand_operations_have_no_long_task(
+    review: Start, browser: Any, tab: Tab, tmp_path: Path
+) -> None:
+    """Nothing that a person does on the page takes 200 ms of the processor at once."""
     running = review(_many_writes(), flags=("--no-git",))
-    tab.page.add_init_script(LONG_TASKS + FIRST_CARD)
+    page = tab.page
+    browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["toplevel"])
     _scroll_and_search(tab, running.address)
-    assert tab.page.evaluate("() => window.longest") <= 200
+    for button in ("none", "all", "split", "blanks"):
+        page.evaluate("id => document.getElementById(id).click()", button)
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+    page.keyboard.press("Tab")  # out of the search
+    for key in "jjxvno":
+        page.keyboard.press(key)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    browser.stop_tracing()
+    events = json.loads((tmp_path / "trace.json").read_bytes())["traceEvents"]
+    tasks = [each["tdur"] for each in events if each["name"].endswith("RunTask") and "tdur" in each]
+    assert len(tasks) > 1000
+    assert max(tasks) <= 200_000  # microseconds
 
 
 def _many_writes() -> str:
@@ -516,13 +584,15 @@ def _many_writes() -> str:
 
 
 def _scroll_and_search(tab: Tab, address: str) -> None:
-    tab.open(address)
-    tab.page.wait_for_selector("#apply:has-text('Apply 2000 of 2000')")
+    """Do so without selectors of Playwright, which walk over all elements."""
+    tab.page.goto(address)
+    tab.page.wait_for_function("() => document.getElementById('apply').textContent === 'Apply 2000 of 2000'")
     tab.page.mouse.move(800, 400)
     for _ in range(30):
         tab.page.mouse.wheel(0, 3000)
         tab.page.evaluate("() => new Promise(requestAnimationFrame)")
-    tab.page.locator("#search").fill("f1999")
+    tab.page.evaluate("() => document.getElementById('search').focus()")
+    tab.page.keyboard.insert_text("f1999")
 
 
 def test_a_plan_is_one_file_that_loads_nothing(tmp_path: Path, tab: Tab) -> None:
@@ -542,3 +612,22 @@ def test_a_plan_is_one_file_that_loads_nothing(tmp_path: Path, tab: Tab) -> None
     wait_for(lambda: page.locator("table.pairs").count() == 3)
     assert [url for url in tab.requests if not url.startswith(("file:", "data:,"))] == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "answer.md", "plan.html"]
+
+
+def test_a_plan_is_printed_whole_and_in_colour(tmp_path: Path, tab: Tab) -> None:
+    """Cards that are far from the window are on paper, too; what only a screen needs is not."""
+    pieces = [f'<---WRITE file="f{number}.py"--->\nmark = {number}\n<---END--->\n' for number in range(60)]
+    (tmp_path / "f0.py").write_text("mark = 'old'\n")
+    (tmp_path / "answer.md").write_text("".join(pieces))
+    flags = ("plan", "--no-git", "--html", "plan.html", "answer.md")
+    subprocess.run([*CLADA, *flags], cwd=tmp_path, capture_output=True, check=True)
+    page = tab.open((tmp_path / "plan.html").as_uri())
+    page.emulate_media(media="print")
+    for selector in ("#tree", "#tools", "footer", ".fold"):
+        assert page.locator(f"{selector}:visible").count() == 0, selector
+    page.pdf(path=tmp_path / "plan.pdf", print_background=False)  # the default of people's browsers
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", (tmp_path / "plan.pdf").read_bytes(), re.DOTALL)
+    drawn = b"".join(zlib.decompress(each) for each in streams if each.startswith(b"x"))
+    added, removed = b" .898 .9647 .9137 rg", b" .9922 .9255 .9255 rg"  # the colours of review.css
+    assert drawn.count(added) >= len(pieces)
+    assert removed in drawn

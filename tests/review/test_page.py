@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 def test_operations_on_one_file_are_together_unless_a_command_is_between_them(tmp_path: Path) -> None:
     other, run = CSL.replace("a.py", "b.py"), "<---RUN--->\nls\n<---END--->"
     shown = review_of(f"{CSL}\n{other}\n{CSL}\n{run}\n{CSL}", tmp_path).groups
-    assert [(each.path, [one.index for one in each.operations]) for each in shown] == [
+    assert [(each.name, [one.index for one in each.operations]) for each in shown] == [
         ("a.py", [0, 2]), ("b.py", [1]), ("ls", [3]), ("a.py", [4]),
     ]  # fmt: skip
 

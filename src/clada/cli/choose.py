@@ -13,7 +13,7 @@ from clada.model import Skipped
 from clada.notations.registry import UNKNOWN
 from clada.operations import find
 from clada.report import status_line
-from clada.report.diff import edited_hunk, numbered, split_hunk
+from clada.report.diff import numbered, split_hunk
 from clada.text.forms import visible
 from clada.values import Value
 
@@ -135,10 +135,9 @@ class Choices:
             new = new.removesuffix(b"\n") + (b"\n" if hunk.new.endswith(b"\n") else b"")
         if not new or new == hunk.new:
             return "nothing was changed"
-        hunks = edited_hunk(hunk, new)
-        if not hunks:
+        if new == hunk.old:
             return "these are the lines that the file has already: [n] leaves them as they are"
-        self._replace_hunk(hunks)
+        self._replace_hunk([hunk.with_text(new)])
         return ""
 
     def _replace_hunk(self, hunks: Sequence[FileHunk]) -> None:

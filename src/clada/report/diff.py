@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from clada.report.renames import find_renames
-from clada.text.diff import NO_BREAK, diff_hunks, differing_part, line_changes, split_lines
+from clada.text.diff import NO_BREAK, diff_hunks, differing_part, hunk_header, line_changes, split_lines
 from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.secrets.mask import mask_of_changes
@@ -49,8 +49,9 @@ class FileHunk(Value):
 
     def with_text(self, text: bytes) -> FileHunk:
         """Return the hunk with another new text, which the user wrote."""
-        lines = (self.lines[0], *compared_lines(self.old, text))
-        return self.replace(new=text, lines=lines, edited=True)
+        sizes = len(split_lines(self.old)), len(split_lines(text))
+        header = hunk_header((self.start, self.new_start), sizes)
+        return self.replace(new=text, lines=(("hunk", header), *compared_lines(self.old, text)), edited=True)
 
 
 def diff_lines(
@@ -181,14 +182,6 @@ def split_hunk(hunk: FileHunk) -> list[FileHunk]:
         before = hunk.start + start, hunk.new_start + new_start
         found += _file_hunks(diff_hunks(part, new_part, line_changes(part, new_part), before))
     return [each.replace(edited=hunk.edited) for each in found]
-
-
-def edited_hunk(hunk: FileHunk, new: bytes) -> list[FileHunk]:
-    """Return the hunks with which the lines of this one become `new`; none if nothing changes."""
-    old_lines, new_lines = split_lines(hunk.old), split_lines(new)
-    changes = line_changes(old_lines, new_lines)
-    found = _file_hunks(diff_hunks(old_lines, new_lines, changes, (hunk.start, hunk.new_start)))
-    return [each.replace(edited=True) for each in found]
 
 
 def numbered(hunks: Sequence[FileHunk]) -> list[FileHunk]:

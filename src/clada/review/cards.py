@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import clada
 from clada.review.choices import editable_text
 from clada.review.diffs import context_rows, diff_rows, hunk_rows, tables
-from clada.review.groups import KINDS
 from clada.review.markup import DASH, MINUS, Markup, el, join, numbers, odd_text
 from clada.review.prose import rendered
+from clada.review.tree import badge, counts
 from clada.review.words import outcome, plural, size
 from clada.selection import find_places
 
@@ -26,6 +26,7 @@ FIRST_ROWS = 200
 STEP = 20  # lines of context that are shown more
 MAX_FILES = 500  # removed or changed files that are named
 MAX_REMOVED = 400  # lines of a removed file that are shown
+HEAD_ROWS = 5  # height of a card without its diffs
 AROUND = 2  # lines before and after a match
 ANSWERS = (("", "Not yet"), ("once", "Once"), ("always", "Always"), ("never", "Never, block it"))
 
@@ -52,7 +53,7 @@ class Cards:
         is_viewed = first.index in self._choices.viewed
         kind = group.kind
         added, removed = group.lines
-        name = "Command" if isinstance(first.item, clada.Run) else group.path.split("\n")[0]
+        name = "Command" if isinstance(first.item, clada.Run) else group.name
         viewed = el(
             "label",
             el(
@@ -91,7 +92,7 @@ class Cards:
                 id=group.id,
                 role="group",
                 aria_labelledby=f"{group.id}-name",
-                data_rows=sum(len(hunk.lines) for each in group.operations for hunk in each.preview.hunks),
+                data_rows=height(group),
             ),
         )
 
@@ -391,6 +392,11 @@ class Cards:
         )
 
 
+def height(group: Group) -> int:
+    """Return about how many rows a card takes: what is not near is not rendered, and keeps its place."""
+    return HEAD_ROWS + sum(len(hunk.lines) for each in group.operations for hunk in each.preview.hunks)
+
+
 def _legend() -> Markup:
     wanted, found = el("span", MINUS, class_="minus"), el("span", "+", class_="plus")
     return el("p", wanted, " the answer expects, ", found, " the file has", class_="legend")
@@ -400,26 +406,6 @@ def _lines_of(shown: Shown, first: int, last: int) -> list[str]:
     """Return these lines of the file of an operation."""
     lines = (shown.preview.before or b"").decode(errors="replace").split("\n")
     return [line.removesuffix("\r") for line in lines[first - 1 : last]]
-
-
-def badge(kind: str) -> Markup:
-    """Return the sign of a kind of operation."""
-    sign, name = KINDS[kind]
-    return el(
-        "span",
-        el("span", sign, aria_hidden="true"),
-        el("span", name, class_="unseen"),
-        class_=f"badge {kind}",
-        title=name,
-    )
-
-
-def counts(added: int, removed: int) -> Markup:
-    """Return how many lines are added and removed."""
-    if not added and not removed:
-        return Markup()
-    plus, minus = el("span", f"+{added:,}", class_="plus"), el("span", f"{MINUS}{removed:,}", class_="minus")
-    return el("span", plus, " ", minus, class_="counts")
 
 
 def _button(words: str, class_: str, **attributes: str | float | None) -> Markup:

@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clada.review.markup import MINUS, Markup, el, text
+from clada.review.markup import MINUS, Markup, el, join, text
 
 try:
     from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
@@ -74,13 +74,13 @@ class Row:
 def tables(rows: Sequence[Row], label: str) -> Markup:
     """Return rows as tables of a few hundred each."""
     parts = [rows[at : at + ROWS] for at in range(0, len(rows), ROWS)]
-    return Markup("".join(_table(part, label) for part in parts))
+    return join(*(_table(part, label, is_part=len(parts) > 1) for part in parts))
 
 
-def _table(rows: Sequence[Row], label: str) -> str:
+def _table(rows: Sequence[Row], label: str, *, is_part: bool) -> Markup:
     body = Markup("".join(row.html for row in rows))
     table = el("table", el("tbody", body), class_="diff", aria_label=label)
-    return el("div", table, class_="rows", data_rows=len(rows))
+    return el("div", table, class_="rows", data_rows=len(rows) if is_part else None)
 
 
 def hunk_rows(hunk: Any, path: str | None, mask: Mask) -> list[Row]:

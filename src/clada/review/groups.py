@@ -87,7 +87,7 @@ class Shown:
 class Group:
     """The operations on one file with no command between them; or one command."""
 
-    path: str
+    name: str  # the path, or the first line of the command
     operations: tuple[Shown, ...]
 
     @property
@@ -118,4 +118,4 @@ def groups(operations: Sequence[Shown]) -> list[Group]:
         path = each.preview.task.path if not is_command else None
         found.setdefault((part, path or f"\0{each.index}"), []).append(each)
         part += is_command
-    return [Group(each[0].preview.task.target, tuple(each)) for each in found.values()]
+    return [Group(each[0].preview.task.target.split("\n")[0], tuple(each)) for each in found.values()]

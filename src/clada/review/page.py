@@ -17,11 +17,12 @@ from time import strftime
 from typing import TYPE_CHECKING
 
 import clada
-from clada.review.cards import Cards, badge, counts
+from clada.review.cards import Cards, height
 from clada.review.choices import Choices
 from clada.review.groups import Shown, groups
 from clada.review.markup import MINUS, Markup, el, join, odd_text
 from clada.review.prose import proses, rendered
+from clada.review.tree import tree
 from clada.review.words import lines_changed, plural
 from clada.selection import mask_of
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from clada.review.groups import Group
     from clada.selection import Preview
 
 STYLE = "review.css"
 SCRIPTS = ("live.js", "choose.js", "run.js", "view.js")  # of a page that is served
 STATIC_SCRIPT = "view.js"  # of one that is a file
+CHUNK = 40  # cards that a browser renders, or leaves out, together
 SELF = "'self'"
 
 
@@ -93,47 +94,15 @@ class Review:
         }
         # In one pass: what is put in is not looked through for marks of its own.
         yield re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], start)
-        yield self._tree(choices)
+        yield tree(self.groups, choices.viewed)
         yield middle
         yield self._top(live=live)
         cards = self.cards(choices, live=live)
-        for group in self.groups:
-            yield cards.card(group)
+        for at in range(0, len(self.groups), CHUNK):
+            chunk = self.groups[at : at + CHUNK]
+            yield el("div", *map(cards.card, chunk), class_="chunk", data_rows=sum(map(height, chunk)))
         yield rendered(self.closing)
         yield end
-
-    def _tree(self, choices: Choices) -> Markup:
-        if not self.groups:
-            return el("p", "Files and commands of an answer are listed here.", class_="quiet")
-        return el("ul", *(self._tree_entry(group, choices) for group in self.groups), id="entries")
-
-    def _tree_entry(self, group: Group, choices: Choices) -> Markup:
-        first, kind = group.operations[0], group.kind
-        name = group.path.split("\n")[0]
-        folder, _, file = name.rpartition("/") if first.preview.task.path else ("", "", name)
-        path = el(
-            "span",
-            el("span", odd_text(f"{folder}/"), class_="folder") if folder else None,
-            el("span", odd_text(file), class_="file"),
-            class_="path",
-            title=name,
-        )
-        target = group.id if len(group.operations) > 1 else f"op-{first.index}"
-        link = el("a", badge(kind), path, counts(*group.lines), href=f"#{target}")
-        inner = [
-            el("li", el("a", badge(each.kind), f"{task.label} {task.operation}", href=f"#op-{each.index}"))
-            for each in group.operations
-            for task in (each.preview.task,)
-        ]
-        return el(
-            "li",
-            link,
-            el("ul", *inner) if len(inner) > 1 else None,
-            data_kinds=" ".join({each.kind for each in group.operations}),
-            data_lacking=any(each.lacking for each in group.operations),
-            data_text=name.lower(),
-            class_="viewed" if first.index in choices.viewed else None,
-        )
 
     def _top(self, *, live: bool) -> Markup:
         """Return the summary, and what is to be said of the answer as a whole."""

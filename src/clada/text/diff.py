@@ -189,13 +189,17 @@ def _hunk(
         lines += (("+", line) for line in new[change.new_start : change.new_end])
         at = change.end
     lines += ((" ", line) for line in old[at:end])
-    header = f"@@ -{_range(start, end, before[0])} +{_range(new_start, new_end, before[1])} @@"
+    starts = start + before[0], new_start + before[1]
+    header = hunk_header(starts, (end - start, new_end - new_start))
     texts = b"".join(old[start:end]), b"".join(new[new_start:new_end])
-    return DiffHunk(start + before[0], new_start + before[1], header, tuple(lines), *texts)
+    return DiffHunk(*starts, header, tuple(lines), *texts)
 
 
-def _range(start: int, end: int, skipped: int) -> str:
-    """Return `first,size` of one side of a hunk, counted from 1; an empty side has the line before it."""
-    size = end - start
-    first = start + skipped + (1 if size else 0)
-    return f"{first}" if size == 1 else f"{first},{size}"
+def hunk_header(starts: tuple[int, int], sizes: tuple[int, int]) -> str:
+    """Return the header of a hunk: lines before it, and its lines, in the old and the new version."""
+    # Counted from 1; an empty side has the number of the line before it.
+    sides = [
+        f"{start + bool(size)}" if size == 1 else f"{start + bool(size)},{size}"
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+    return f"@@ -{sides[0]} +{sides[1]} @@"

@@ -1,5 +1,5 @@
 // Choosing: what is ticked, approved, noted and edited. The page itself holds it, and the server keeps a copy.
-import {$, all, arrange, el, fold, operations, say} from './view.js';
+import {$, all, arrange, el, entryOf, fold, operations, say} from './view.js';
 
 const DELAY = 150; // milliseconds after a choice until it is sent
 const look = +document.body.dataset.look;
@@ -230,8 +230,8 @@ $('operations').addEventListener('change', event => {
     changed();
   } else if (target.matches('input.viewed')) {
     const card = target.closest('.card');
-    card.querySelector('.fold').getAttribute('aria-expanded') === String(target.checked) && card.querySelector('.fold').click();
-    all('#entries > li').find(entry => entry.querySelector(`a[href="#${card.id}"], a[href="#${card.querySelector('.op').id}"]`))?.classList.toggle('viewed', target.checked);
+    fold(card, target.checked);
+    entryOf(card).classList.toggle('viewed', target.checked);
     changed();
   } else changed();
 });

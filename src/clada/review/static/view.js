@@ -13,12 +13,20 @@ export function say(text) {
   $('status').textContent = text;
 }
 
+// The first operation or card that is seen. Asking for what is at a point costs the same for any number of cards.
+function inView() {
+  const x = $('operations').getBoundingClientRect().left + 100;
+  for (let y = 120; y < innerHeight; y += 60) {
+    const found = document.elementFromPoint(x, y)?.closest('.op, .card');
+    if (found) return found;
+  }
+  return null;
+}
+
 // The operation that the keys are about: the one with the focus, or the first that is seen.
 export function current() {
-  const focused = document.activeElement;
-  const op = focused?.closest('.op') ?? focused?.closest('.card')?.querySelector('.op');
-  if (op) return op;
-  return operations().find(node => node.getBoundingClientRect().bottom > 120);
+  const found = document.activeElement?.closest('.op, .card') ?? inView();
+  return found?.matches('.card') ? found.querySelector('.op') : found;
 }
 
 export function go(node) {
@@ -53,13 +61,13 @@ let filter = '';
 
 export function narrow() {
   const words = $('search').value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
-  for (const entry of all('#entries > li')) {
+  const entries = all('.entry');
+  for (const entry of entries) {
     const fits = !filter || (filter === 'lacking' ? 'lacking' in entry.dataset : entry.dataset.kinds.split(' ').includes(filter));
     entry.hidden = !fits || !words.every(word => entry.dataset.text.includes(word));
-    shown += !entry.hidden;
   }
-  $('found').textContent = words.length || filter ? `${shown} of ${all('#entries > li').length}` : '';
+  for (const folder of all('.folder')) folder.hidden = !folder.querySelector('.entry:not([hidden])');
+  $('found').textContent = words.length || filter ? `${entries.filter(entry => !entry.hidden).length} of ${entries.length}` : '';
 }
 
 function setFilter(button) {
@@ -68,16 +76,16 @@ function setFilter(button) {
   narrow();
 }
 
+export const entryOf = card => $(card.id.replace('file', 'entry'));
+
 // Mark where the reader is in the tree.
+let seen = null;
 function follow() {
-  const links = new Map(all('#entries a').map(link => [link.hash.slice(1), link]));
-  const watcher = new IntersectionObserver(entries => {
-    for (const {target, isIntersecting} of entries) {
-      const link = links.get(target.id) || links.get(target.querySelector('.op')?.id);
-      link?.classList.toggle('seen', isIntersecting);
-    }
-  }, {rootMargin: '-60px 0px -60px 0px'});
-  all('.card').forEach(card => watcher.observe(card));
+  const card = inView()?.closest('.card');
+  if (!card) return;
+  seen?.classList.remove('seen');
+  seen = entryOf(card);
+  seen.classList.add('seen');
 }
 
 // Side by side: pairs of rows, made of the unified ones when they come near.
@@ -197,4 +205,5 @@ wide.addEventListener('change', arrange);
 // Paper has no scrolling: all of it is rendered.
 window.addEventListener('beforeprint', () => document.body.classList.add('printing'));
 window.addEventListener('afterprint', () => document.body.classList.remove('printing'));
+document.addEventListener('scroll', follow, {passive: true});
 follow();
