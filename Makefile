@@ -75,6 +75,9 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.run
 $(VENV)/.hosts: requirements/hosts.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" hosts
 
+build/langchain/.langchain: requirements/langchain.txt
+	@sh tools/setup "$(PYTHON)" build/langchain langchain
+
 $(VENV)/.browser: requirements/browser.txt $(VENV)/.dev
 	@sh tools/setup "$(PYTHON)" "$(VENV)" browser
 

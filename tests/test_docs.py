@@ -194,9 +194,11 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_snippets_for_hosts_start_the_server() -> None:
     """What a reader pastes can be read by the host, and its command line by clada."""
-    page = ROOT / "docs" / "mcp.md"
-    found = [*map(json.loads, blocks(page, "json")), *map(tomllib.loads, blocks(page, "toml"))]
-    assert len(found) > 4
+    text = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    loads = {"json": json.loads, "toml": tomllib.loads}
+    snippets = re.findall(r"^ *```(json|toml)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)  # also in tabs
+    found = [loads[tag](snippet) for tag, snippet in snippets]
+    assert len(found) == 7
     for servers in (servers for snippet in found for servers in snippet.values()):
         server = servers["clada"]
         if "url" in server:

@@ -119,6 +119,17 @@ def test_the_command_that_must_pass_decides(program: Llm) -> None:
     assert "[task-1] ERROR: RUN - grep 3 a.py" in program.prompts[1][1]
 
 
+def test_a_round_that_makes_the_command_fail_is_rolled_back(program: Llm) -> None:
+    answers = [RIGHT.replace("x = 3", "x = broken"), RIGHT]
+    verify = ("--verify", "grep -E 'x = [0-9]' a.py", "--rounds")
+    done = program("clada", "set x to 3", "-m", "scripted", *verify, "1", answers=answers)
+    assert (done.returncode, (program.workspace / "a.py").read_text()) == (1, "x = 1\n")
+    done = program("clada", "set x to 3", "-m", "scripted", *verify, "2", answers=answers)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verify failed, everything was rolled back" in program.prompts[-1][1]
+    assert (program.workspace / "a.py").read_text() == "x = 3\n"
+
+
 def test_rounds_are_limited(program: Llm) -> None:
     done = program("clada", "x", "-m", "scripted", "--rounds", "2", answers=[WRONG] * 3)
     assert (done.returncode, len(program.prompts)) == (1, 2)

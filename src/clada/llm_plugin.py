@@ -2,6 +2,7 @@
 
 The model gets the instructions, the named files and the task. Its answer is carried out, and the report goes
 back to it, until it answers without operations, everything was carried out, or the rounds are over.
+A round after which the command of --verify is worse than before is rolled back.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def _escaped(text: str) -> str:
 @click.argument("task", required=False)
 @click.option("model_name", "-m", "--model", help="Model to use; else the default of llm.")
 @click.option("files", "-f", "--file", multiple=True, help="File, directory or glob to show to the model.")
-@click.option("--verify", help="Command that must pass at the end; it is approved by being typed here.")
+@click.option(
+    "--verify", help="Command that must pass at the end; a round that makes it worse is rolled back."
+)
 @click.option("--rounds", default=ROUNDS, show_default=True, help="Answers of the model at most.")
 @click.option("-C", "--workspace", default=".", show_default=True, help="Directory to work in.")
 @click.option("--save-template", is_flag=True, help="Save the template for `llm -t clada`, and end.")
@@ -95,10 +98,12 @@ def _first_prompt(task: str, files: Sequence[str], workspace: str) -> str:
 def _work(conversation: Any, prompt: str, verify: str | None, rounds: int, workspace: str) -> bool:
     """Ask and carry out until the work is done; return whether it is."""
     options = clada.load_options(workspace)
+    checks = [*options.get("verify", ()), *([verify] if verify else [])]
+    applying: clada.Options = {**options, "verify": checks}
     ask = _ask if sys.stdin.isatty() else None
     for number in range(1, rounds + 1):
         answer = conversation.prompt(prompt).text()
-        report = clada.execute(answer, ask=ask, **options)
+        report = clada.execute(answer, ask=ask, **applying)
         click.echo(f"round {number}:\n{report.text() or answer}")
         # A model that has read something, or run a command, wants to go on.
         is_over = not report.tasks or (report.ok and not any(task.output for task in report.tasks))
