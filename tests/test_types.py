@@ -16,9 +16,9 @@ from typing import Any, get_args
 import pytest
 
 import clada
+from clada.callbacks import ANSWERS
 from clada.errors import ERROR_TYPES
 from clada.notations.registry import NOTATIONS
-from clada.run import ANSWERS
 from clada.settings import BY_NAME
 
 ROOT = Path(__file__).parents[1]

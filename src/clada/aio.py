@@ -12,17 +12,17 @@ undone.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from functools import partial, wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 import clada
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from os import PathLike
-    from typing import Literal, Self
+    from collections.abc import AsyncIterator, Callable, Coroutine
+    from typing import Any, Self
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 
 async def execute(
@@ -47,28 +47,6 @@ async def plan(
     """Return what a document would do; nothing is changed, and no program runs."""
     settings = settings or clada.Settings.from_options(**options)
     return await execute(document, settings=settings.replace(dry_run=True))
-
-
-async def undo(  # noqa: PLR0913 (the arguments of clada.undo)
-    workspace: str | PathLike[str] = ".",
-    run: int | None = None,
-    *,
-    dry_run: bool = False,
-    record: Literal["auto", "commits", "snapshots"] = "auto",
-    git_author: str = "clada",
-    lock_timeout: float = 10.0,
-) -> clada.Undone:
-    """Undo a run, as `clada.undo` does. It is not cut short by a cancellation, which comes after it."""
-    work = partial(
-        clada.undo,
-        workspace,
-        run,
-        dry_run=dry_run,
-        record=record,
-        git_author=git_author,
-        lock_timeout=lock_timeout,
-    )
-    return await _finish(asyncio.get_running_loop().run_in_executor(None, work), lambda: None)
 
 
 def run(
@@ -152,3 +130,17 @@ async def _finish(future: asyncio.Future[Result], stop: Callable[[], None]) -> R
             except asyncio.CancelledError:
                 continue  # a second cancellation does not leave the run alone either
         raise
+
+
+def _in_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Coroutine[Any, Any, Result]]:
+    """Return a function that works in a thread; a cancellation comes after it, and does not cut it short."""
+
+    @wraps(function)
+    async def work(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        loop = asyncio.get_running_loop()
+        return await _finish(loop.run_in_executor(None, partial(function, *args, **kwargs)), lambda: None)
+
+    return work
+
+
+undo = _in_thread(clada.undo)

@@ -21,6 +21,7 @@ from clada.settings import Settings
 from clada.values import Value
 from clada.world.files.directories import Limits
 from clada.world.files.overlay import Overlay
+from clada.world.files.tree import content_of
 from clada.world.files.workspace import Workspace
 from clada.world.world import World
 
@@ -69,11 +70,8 @@ class _Trial:
 
     def text(self, path: str) -> str | None:
         """Return what is in a file by now, with plain line breaks; None if there is none, or no text."""
-        try:
-            data = self.files.load(self.files.locate(path))
-        except CladaError:
-            return None
-        return _as_text(data)
+        data = content_of(self.files, path)
+        return None if data is None else _as_text(data)
 
     def apply(self, item: Operation) -> Outcome | str:
         """Carry out an operation; return what came of it, or why that failed."""

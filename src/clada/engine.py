@@ -91,63 +91,53 @@ class Engine:
         index = 0
         is_one = self._atomic or self._finish is not None  # the document is rolled back as a whole
         whole: Any = self._begin_atomic() if is_one else None
-        mark: Any = None
-        are_valid = [block.valid for block in self.plan.blocks]
-        for number, (block, valid) in enumerate(zip(self.plan.blocks, are_valid, strict=True)):
-            if block.atomic and not self._atomic:
-                mark = self._begin_atomic()
+        for number, block in enumerate(self.plan.blocks):
+            is_part = block.atomic and not self._atomic
+            mark: Any = self._begin_atomic() if is_part else None
+            valid = block.valid
             if not valid and not block.implicit:
                 self._settle()
                 self.emit(BlockSkipped(str(number + 1)))
             for position, item in enumerate(block.operations):
                 own = str(number + 1) if block.implicit else f"{number + 1}.{position + 1}"
                 label = str(index + 1) if self.notation.numbers_through else own
-                outcome: Outcome
-                course = NOT_TRIED
                 self.world.position = index
-                try:
-                    if index in self.left_out:
-                        outcome = self.left_out[index]
-                        self._note_done_before(item)
-                    else:
-                        outcome, course = self._outcome(number, block, item, label, valid=valid)
-                except Exception as bug:  # noqa: BLE001 (every task is reported)
-                    outcome = Failed(unforeseen(bug))
-                duration, invalid, confinement, output, truncated = course
-                task = Task(
-                    label,
-                    index,
-                    item.name,
-                    item.line,
-                    item.target,
-                    getattr(item, "path", None),
-                    outcome,
-                    duration,
-                    invalid,
-                    confinement,
-                    output,
-                    truncated,
-                    getattr(item, "dialect", ""),
-                    index in self._not_chosen or getattr(item, "is_part", False),
-                )
-                if isinstance(outcome, Done) and outcome.held:  # its file is not written yet
+                task = self._run_item(number, block, item, label, valid=valid)
+                if isinstance(task.outcome, Done) and task.outcome.held:  # its file is not written yet
                     self._waiting.append((number, task))
                 else:
                     self._settle((number, task))
                 index += 1
-            if block.atomic and not self._atomic:
+            if is_part:
                 self._end_atomic(mark)
         self._settle()
         if is_one:
             self._end_atomic(whole, is_whole=True)
+        dry_run = self.world.settings.dry_run
         return tuple(
-            BlockReport(
-                number, str(number + 1), block.implicit, valid, tuple(tasks), self.world.settings.dry_run
-            )
-            for number, (block, valid, tasks) in enumerate(
-                zip(self.plan.blocks, are_valid, self._ended, strict=True)
-            )
+            BlockReport(number, str(number + 1), block.implicit, block.valid, tuple(tasks), dry_run)
+            for number, (block, tasks) in enumerate(zip(self.plan.blocks, self._ended, strict=True))
         )
+
+    def _run_item(
+        self, number: int, block: Block, item: Operation | Invalid, label: str, *, valid: bool
+    ) -> Task:
+        """Execute an operation unless it was left out or must be skipped; return its task."""
+        index, course = self.world.position, NOT_TRIED
+        outcome: Outcome
+        try:
+            if index in self.left_out:
+                outcome = self.left_out[index]
+                self._note_done_before(item)
+            else:
+                outcome, course = self._outcome(number, block, item, label, valid=valid)
+        except Exception as bug:  # noqa: BLE001 (every task is reported)
+            outcome = Failed(unforeseen(bug))
+        path, is_part = getattr(item, "path", None), getattr(item, "is_part", False)
+        return Task(
+            label, index, item.name, item.line, item.target, path, outcome, *course, dialect_of(item),
+            is_part or index in self._not_chosen,
+        )  # fmt: skip
 
     def _note_done_before(self, item: Operation | Invalid) -> None:
         """Note what the run that is resumed did with a file: edits that are merged come after it."""
@@ -283,7 +273,12 @@ class Engine:
         if not ok:
             self.world.tree_after = None  # the rollback must not be taken for a change by the next command
             left = self._not_rolled_back(tasks, remaining)
-            tasks = [(number, task if task.index in left else _rolled_back(task)) for number, task in tasks]
+            tasks = [
+                (number, task.replace(outcome=RolledBack(task.outcome)))
+                if isinstance(task.outcome, Done) and task.index not in left
+                else (number, task)
+                for number, task in tasks
+            ]
         self._settle(*tasks)
 
     def _not_rolled_back(self, tasks: list[tuple[int, Task]], remaining: frozenset[str]) -> set[int]:
@@ -293,7 +288,7 @@ class Engine:
         """
         if not remaining:
             return set()
-        items = [item for block in self.plan.blocks for item in block.operations]
+        items = self.plan.operations
         left, unnamed = set[int](), set(remaining)
         for _number, task in tasks:
             is_done = isinstance(task.outcome, Done)
@@ -313,10 +308,6 @@ def _load_merging() -> Merging:
     from clada.operations import merge  # late: few edits are merged
 
     return merge
-
-
-def _rolled_back(task: Task) -> Task:
-    return task.replace(outcome=RolledBack(task.outcome)) if isinstance(task.outcome, Done) else task
 
 
 def _failed(tasks: list[tuple[int, Task]], error: Error) -> list[tuple[int, Task]]:

@@ -9,6 +9,7 @@ from clada.model import Done, Failed
 from clada.notations.write import quote_word
 from clada.text.escape import escape_controls, first_few
 from clada.verify import world_of_user
+from clada.world.files.tree import content_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,15 +27,17 @@ def format_changed(world: World, tasks: Iterable[Task], tell: Callable[[Sequence
     done = [task.outcome for task in tasks if isinstance(task.outcome, Done)]
     paths = dict.fromkeys(change.path for outcome in done for change in outcome.changes)
     for pattern, command in world.settings.after_edit.items():
-        matching = [path for path in paths if fnmatchcase(path, pattern) or fnmatchcase(_name(path), pattern)]
-        before = {path: data for path in matching if (data := _content(world, path)) is not None}
+        matching = [
+            path for path in paths if any(fnmatchcase(name, pattern) for name in (path, path.split("/")[-1]))
+        ]
+        before = {path: data for path in matching if (data := content_of(world.files, path)) is not None}
         names = list(before)
         for start in range(0, len(names), MOST_FILES):
             failure = _run(world, command, names[start : start + MOST_FILES])
             if failure:
                 tell([f"`{command}` failed: {failure}"])
                 break
-        changed = [path for path, data in before.items() if _content(world, path) != data]
+        changed = [path for path, data in before.items() if content_of(world.files, path) != data]
         if changed:
             tell([f"formatted by `{command}`: {first_few(changed, 10)}"])
 
@@ -56,17 +59,3 @@ def _run(world: World, command: str, names: Sequence[str]) -> str:
         return ""
     last = next((line for line in reversed(own.output) if line and line.strip()), "")
     return f"{outcome.error.sentence}{f': {escape_controls(last[:WIDEST])}' if last else ''}"
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _content(world: World, path: str) -> bytes | None:
-    """Return the content of a file; None if there is none."""
-    try:
-        parts = world.files.locate(path)
-        entry = world.files.entry(parts)
-        return world.files.load(parts) if entry and entry.kind == "file" else None
-    except CladaError:
-        return None

@@ -188,11 +188,14 @@ class Plan(Value):
     not_applied: tuple[NotApplied, ...] = ()
 
     @property
+    def operations(self) -> tuple[Operation | Invalid, ...]:
+        """The operations of all blocks, valid or not, in document order."""
+        return tuple(item for block in self.blocks for item in block.operations)
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """The problems of its operations, in document order."""
-        return tuple(
-            problem for block in self.blocks for item in block.operations for problem in item.problems
-        )
+        return tuple(problem for item in self.operations for problem in item.problems)
 
     @property
     def ok(self) -> bool:

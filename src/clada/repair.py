@@ -16,6 +16,7 @@ from clada.notations import parse
 from clada.notations.registry import NOTATIONS, load_writer
 from clada.notations.write import CannotSayError, FileChange, WrittenBlock, replacements
 from clada.operations.edit import TYPOGRAPHIC, Edit, Hunk
+from clada.text.diff import common_ends
 from clada.text.escape import escape_lines
 from clada.text.line_endings import to_lf
 from clada.text.match import Text
@@ -115,12 +116,7 @@ def _corrected_hunk(hunk: Hunk, text: Text, nearest: Nearest | None) -> Hunk | N
 def _differing_lines(old: str, new: str) -> tuple[str, str]:
     """Return the lines in which two texts differ, with the line above or below if one has none."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    start = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start, end = common_ends(before, after)
     start = max(0, start - 1)
     return "".join(before[start : len(before) - end]), "".join(after[start : len(after) - end])
 
@@ -249,11 +245,10 @@ def _without_last_break(text: str, search: str, replacement: str) -> tuple[str, 
 def _tried(written: str, notation: Any, path: str, text: Text) -> bytes | None:
     """Return what a block makes of a file; None if it is not an edit of that file alone, or fails."""
     plan = parse(written, notation)
-    items = [item for block in plan.blocks for item in block.operations]
-    if plan.fatal or plan.not_applied or not items:
+    if plan.fatal or plan.not_applied or not plan.operations:
         return None
     try:
-        for item in items:
+        for item in plan.operations:
             if not isinstance(item, Edit) or item.path != path:
                 return None
             text = item.edit_text(text, item.match)[0]

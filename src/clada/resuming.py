@@ -145,7 +145,7 @@ def _left_out(kept: SavedRun, gone: set[int]) -> dict[int, Skipped]:
 def plan_of(rest: Rest, settings: Settings) -> Plan:
     """Parse the document again; raise if that gives other operations than the run had."""
     plan = plan_for(rest.document, settings)
-    found = sum(len(block.operations) for block in plan.blocks)
+    found = len(plan.operations)
     if rest.left_out and found != rest.count:
         message = f"the document of run {rest.number} had {rest.count} operations, and is read as {found} now"
         raise CladaError("git_operation_failed", message, "resume it with the settings that it was run with")
@@ -179,10 +179,9 @@ def _nothing_to_resume(number: int, plan: Plan, left_out: Mapping[int, Skipped])
 
 def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:
     """Return the operations that the user did not choose."""
-    items = [item for block in plan.blocks for item in block.operations]
     return [
         f"{item.name} {item.target.partition(LINE_BREAK)[0]}"
-        for index, item in enumerate(items)
+        for index, item in enumerate(plan.operations)
         if index in left_out and not left_out[index].done_in
     ]
 

@@ -14,9 +14,10 @@ from clada.model import BY_USER, EDITED, Change, Done, Operation
 from clada.operations.edit import EXACT, Edit
 from clada.report.diff import FileHunk, compared_lines, file_hunks
 from clada.run import execute
-from clada.text.diff import split_lines
+from clada.text.diff import common_start, split_lines
 from clada.values import Value
 from clada.world.files.paths import display_path
+from clada.world.files.tree import content_of
 from clada.world.secrets.mask import mask_of_changes
 
 TYPE_CHECKING = False
@@ -64,7 +65,9 @@ class Place(Value):
 def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, tuple[Preview, ...]]:
     """Execute a plan as a dry run; return the report and the preview of each operation."""
     seen = _Seen()
-    watched = _mapped(plan, lambda index, item: _Watched.of(item, index, seen) if item.in_part else item)
+    watched = _mapped(
+        plan, lambda index, item: _in_place_of(item, _Watched, item, index, seen) if item.in_part else item
+    )
     report = execute(watched, settings=settings.replace(dry_run=True), **callbacks)
     return report, tuple(seen.preview(task) for task in report.tasks)
 
@@ -107,7 +110,7 @@ def _place_at(search: str, lines: Sequence[str], first: int, last: int) -> Place
 
 def choose_place(plan: Plan, index: int, place: Place) -> Plan:
     """Return the plan in which an edit replaces these lines, as chosen by the user."""
-    return _mapped(plan, lambda at, item: _Placed.of(item, place) if at == index else item)
+    return _mapped(plan, lambda at, item: _placed(item, place) if at == index else item)
 
 
 def select(plan: Plan, chosen: Chosen, reasons: Mapping[int, str] | None = None) -> Plan:
@@ -117,17 +120,19 @@ def select(plan: Plan, chosen: Chosen, reasons: Mapping[int, str] | None = None)
     lines, with context, are not as they were shown. Invalid operations can neither be chosen nor left out.
     `reasons` has what the user says of operations that are left out.
     """
-    items = [item for block in plan.blocks for item in block.operations]
     left_out = {
         index: f"{NOT_CHOSEN}: {reasons[index]}" if reasons and index in reasons else NOT_CHOSEN
-        for index, item in enumerate(items)
+        for index, item in enumerate(plan.operations)
         if isinstance(item, Operation) and chosen.get(index, ()) == ()
     }
 
     def part(index: int, item: Operation) -> Operation:
         hunks = chosen.get(index)
         is_whole = not hunks or (len(hunks) == hunks[0].of and not any(hunk.edited for hunk in hunks))
-        return item if is_whole else _Part.of(item, hunks or ())
+        if is_whole:
+            return item
+        ordered = tuple(sorted(hunks or (), key=lambda hunk: hunk.number))
+        return _in_place_of(item, _Part, ordered, item.in_part, getattr(item, "remarks", ()))
 
     return _mapped(plan, part).replace(left_out={**plan.left_out, **left_out})
 
@@ -209,10 +214,12 @@ class _Substitute(Operation):
         """The path."""
         return (self.path,)
 
-    @staticmethod
-    def common_fields(item: Any) -> tuple[Any, ...]:
-        """Return the fields that a substitute takes over."""
-        return item.line, item.span, item.attributes, item.name, item.target, item.path, item.dialect
+
+def _in_place_of(item: Any, kind: Any, *fields: Any) -> Operation:
+    """Return a substitute of this kind for an operation, with these fields of its own."""
+    taken_over = item.line, item.span, item.attributes, item.name, item.target, item.path, item.dialect
+    made: Operation = kind(*taken_over, *fields)
+    return made
 
 
 class _Seen:
@@ -250,31 +257,15 @@ class _Watched(_Substitute):
     index: int
     seen: _Seen
 
-    @classmethod
-    def of(cls, item: Operation, index: int, seen: _Seen) -> _Watched:
-        """Return an operation that watches this one."""
-        make: Any = cls
-        watched: _Watched = make(*cls.common_fields(item), item, index, seen)
-        return watched
-
     def apply(self, world: World) -> Outcome:
         """Execute it."""
-        before = after = _content(world, self.path)
+        before = after = content_of(world.files, self.path)
         try:
             outcome = self.inner.apply(world)
-            after = _content(world, self.path)
+            after = content_of(world.files, self.path)
         finally:
             self.seen.add(self.index, before, after)
         return outcome
-
-
-def _content(world: World, path: str) -> bytes | None:
-    try:
-        parts = world.files.locate(path)
-        entry = world.files.entry(parts)
-        return world.files.load(parts) if entry and entry.kind == "file" else None
-    except CladaError:
-        return None  # the operation itself reports the error
 
 
 class _Placed(_Substitute):
@@ -285,21 +276,6 @@ class _Placed(_Substitute):
 
     in_part: ClassVar = Edit.in_part
 
-    @classmethod
-    def of(cls, item: Operation, place: Place) -> _Placed:
-        """Return the edit of these lines."""
-        edit: Any = item
-        hunk = edit.hunks[0]
-        if place.difference:  # only similar, so these lines are replaced as a whole
-            end = "\n" if hunk.search.endswith("\n") else ""
-            replacement = _indented(hunk.replacement, hunk.search, place.text)
-            hunk = hunk.replace(search=place.text + end, replacement=replacement)
-        inner = edit.replace(hunks=(hunk.replace(near=place.first),), match=EXACT)
-        lines = f"line {place.first}" if place.first == place.last else f"lines {place.first}-{place.last}"
-        make: Any = cls
-        placed: _Placed = make(*cls.common_fields(item), inner, (f"{lines} chosen {BY_USER}",))
-        return placed
-
     @property
     def holds(self) -> str | None:
         """The path, as of the edit."""
@@ -309,6 +285,18 @@ class _Placed(_Substitute):
         """Execute it."""
         done = self.inner.apply(world)
         return done.replace(remarks=(*done.remarks, *self.remarks))
+
+
+def _placed(edit: Any, place: Place) -> Operation:
+    """Return the edit of these lines."""
+    hunk = edit.hunks[0]
+    if place.difference:  # only similar, so these lines are replaced as a whole
+        end = "\n" if hunk.search.endswith("\n") else ""
+        replacement = _indented(hunk.replacement, hunk.search, place.text)
+        hunk = hunk.replace(search=place.text + end, replacement=replacement)
+    inner = edit.replace(hunks=(hunk.replace(near=place.first),), match=EXACT)
+    lines = f"line {place.first}" if place.first == place.last else f"lines {place.first}-{place.last}"
+    return _in_place_of(edit, _Placed, inner, (f"{lines} chosen {BY_USER}",))
 
 
 def _indented(text: str, searched: str, found: str) -> str:
@@ -329,14 +317,6 @@ class _Part(_Substitute):
     remarks: tuple[str, ...]
 
     is_part: ClassVar = True
-
-    @classmethod
-    def of(cls, item: Operation, hunks: tuple[FileHunk, ...]) -> _Part:
-        """Return an operation that applies these hunks."""
-        make: Any = cls
-        ordered = tuple(sorted(hunks, key=lambda hunk: hunk.number))
-        part: _Part = make(*cls.common_fields(item), ordered, item.in_part, getattr(item, "remarks", ()))
-        return part
 
     def apply(self, world: World) -> Outcome:
         """Apply all hunks, or none if one does not fit."""
@@ -367,19 +347,10 @@ def _with_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[
     for hunk in hunks:
         start = _place(data, hunk, at)
         pieces += [data[at:start], hunk.new]
-        lines.append(data.count(b"\n", 0, start + _same_start(hunk)) + 1)
+        above = common_start(split_lines(hunk.old), split_lines(hunk.new))  # lines of context
+        lines.append(data.count(b"\n", 0, start) + above + 1)
         at = start + len(hunk.old)
     return b"".join([*pieces, data[at:]]), tuple(lines)
-
-
-def _same_start(hunk: FileHunk) -> int:
-    """Return the size of the context lines at the start of a hunk."""
-    size = 0
-    for old, new in zip(split_lines(hunk.old), split_lines(hunk.new), strict=False):
-        if old != new:
-            break
-        size += len(old)
-    return size
 
 
 def _place(data: bytes, hunk: FileHunk, after: int) -> int:

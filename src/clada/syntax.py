@@ -13,6 +13,7 @@ from clada.errors import CladaError
 from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.files.paths import display_path
+from clada.world.files.tree import content_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class SyntaxLook:
         known = set(self._before.values())
         found = []
         for parts, old in self._before.items():
-            new = self._after(parts)
+            new = content_of(self._files, parts, LARGEST)
             if new is None or new in known:
                 continue  # it is unchanged, or was moved
             path = display_path(parts)
@@ -99,14 +100,6 @@ class SyntaxLook:
         notes = [f"{path} {text}" for path, text in found[:MOST_NAMED]]
         more = [path for path, _text in found[MOST_NAMED:]]
         return [*notes, f"{self._words} either: {first_few(more, MOST_NAMED)}"] if more else notes
-
-    def _after(self, parts: Parts) -> bytes | None:
-        try:
-            entry = self._files.entry(parts)
-            is_looked_at = entry and entry.kind == "file" and entry.size <= LARGEST
-            return self._files.load(parts) if is_looked_at else None
-        except CladaError:
-            return None
 
 
 def find_error(path: str, data: bytes) -> Place | None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clada.text import match
 from clada.text.match import Matches, Text
 
 BREAK = rb"(?:\r\n|\r(?!\n)|(?<!\r)\n)"  # a CRLF is never read as two
@@ -16,11 +15,6 @@ BREAK = rb"(?:\r\n|\r(?!\n)|(?<!\r)\n)"  # a CRLF is never read as two
 files = st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\r", "ü".encode()])).map(b"".join)
 searches = st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r\n"]), min_size=1, max_size=4).map(b"".join)
 replacements = st.lists(st.sampled_from([b"x", b"a", b"\n", b"\r\n", rb"\1"]), max_size=4).map(b"".join)
-
-
-@pytest.fixture(autouse=True)
-def _marks_in_small_texts_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match, "MARK_EVERY", 3)
 
 
 def pattern_of(text: bytes) -> bytes:
@@ -195,25 +189,6 @@ def test_only_the_matches_change(data: bytes, search: bytes, replacement: bytes)
     assert text.replaced(found, replacement).data == replaced(data, spans(found), replacement)
 
 
-@given(files, searches, replacements)
-def test_what_is_there_once_is_replaced_in_one_step_as_in_several(
-    data: bytes, search: bytes, replacement: bytes
-) -> None:
-    """Or not in one step, where that would not do; and a text that stays the same is the same."""
-    text = Text(data)
-    found = text.locate(search)
-    edited = text.replaced(found, replacement)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(match, "MARK_EVERY", 1000)
-        once = text.replaced_once(search, replacement)
-    if once:
-        assert (once[0].data, [once[1]]) == (edited.data, text.lines(found.starts))
-        assert (once[0] is text) == (edited is text)
-    else:
-        assert found.count != 1 or any(b"\r" in each for each in (data, search, replacement))
-    assert Text(b"once, in a text that is too long").replaced_once(b"once", b"") is None
-
-
 @given(files, searches)
 def test_lines_are_counted_by_any_line_ending(data: bytes, search: bytes) -> None:
     """LF, CRLF and CR each end one line."""
@@ -242,10 +217,9 @@ def test_edits_in_a_row_are_as_edits_one_by_one(data: bytes, edits: list[tuple[b
 def test_line_numbers_stay_right_through_edits_in_a_row(
     edits: list[tuple[bytes, bytes]], start: bytes
 ) -> None:
-    """Whatever a text remembers of them, and wherever it is edited."""
+    """Wherever it is edited, and whatever its line endings are."""
     text = Text(start)
     for search, replacement in edits:
-        text.lines([len(text.data)])  # so that it remembers all it can
         text = text.replaced(text.locate(search), replacement)
     offsets = range(len(text.data) + 1)
     counted = [_counted(text.data, offset) for offset in offsets]

@@ -14,6 +14,8 @@ Not checked here: whether the program exists, is allowed, or gets sensible argum
 
 from __future__ import annotations
 
+import re
+
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -100,8 +102,9 @@ _REFUSED = {
 }
 _BLANKS_AND_BREAKS = frozenset(" \t\n")
 _NOT_PLAIN = frozenset([construct[0] for construct in _REFUSED]) | _BLANKS_AND_BREAKS | frozenset("'\"\\\r")
-_NOT_PLAIN_IN_DOUBLE_QUOTES = frozenset('"\\$`')
-_ESCAPED_IN_DOUBLE_QUOTES = {'\\"': '"', "\\\\": "\\", "\\$": "$", "\\`": "`", "\\\n": ""}
+_PLAIN = re.compile(f"[^{re.escape(''.join(_NOT_PLAIN))}]*")
+_IN_DOUBLE_QUOTES = re.compile(r'((?:[^"\\$`]|\\.)*+)(.?)', re.DOTALL)
+_ESCAPED_IN_DOUBLE_QUOTES = re.compile(r'\\(?:(["\\$`])|\n)')
 _RESERVED = frozenset(
     """
     ! { } [[ ]] case coproc do done elif else esac fi for function if in select then time until while
@@ -257,7 +260,13 @@ def _part(body: str, at: int) -> tuple[str, str, int] | Refusal:
         end = body.find("'", at + 1)
         return _unclosed_refusal("'") if end < 0 else _quoted_part(body[at + 1 : end], end + 1)
     if char == '"':
-        return _read_double_quoted(body, at)
+        quoted = _IN_DOUBLE_QUOTES.match(body, at + 1)
+        inside, closing = quoted.groups() if quoted else ("", "")
+        if closing and closing in "$`":
+            return _refusal(closing, _NO_VALUES, " inside double quotes")
+        if closing != char:
+            return _unclosed_refusal(char)
+        return _quoted_part(_ESCAPED_IN_DOUBLE_QUOTES.sub(r"\1", inside), at + len(inside) + 2)
     if char == "\\":
         following = body[at + 1 : at + 2]
         if not following:
@@ -268,39 +277,13 @@ def _part(body: str, at: int) -> tuple[str, str, int] | Refusal:
     if char in _NOT_PLAIN:
         construct = next(name for name in _REFUSED if body.startswith(name, at))
         return _refusal(construct, _REFUSED[construct])
-    end = _plain_end(body, at, _NOT_PLAIN)
-    return body[at:end], body[at:end], end
-
-
-def _plain_end(body: str, at: int, not_plain: frozenset[str]) -> int:
-    """Return where the next character is that is not plain, or the end."""
-    end, length = at, len(body)
-    while end < length and body[end] not in not_plain:
-        end += 1
-    return end
+    match = _PLAIN.match(body, at)
+    plain = match[0] if match else ""
+    return plain, plain, at + len(plain)
 
 
 def _quoted_part(value: str, end: int) -> tuple[str, str, int]:
     return value, _QUOTED_COMMA if "," in value else _QUOTED, end
-
-
-def _read_double_quoted(body: str, at: int) -> tuple[str, str, int] | Refusal:
-    pieces: list[str] = []
-    at += 1
-    while at < len(body):
-        char = body[at]
-        if char == '"':
-            return _quoted_part("".join(pieces), at + 1)
-        if char in "$`":
-            return _refusal(char, _NO_VALUES, " inside double quotes")
-        if char == "\\":
-            pieces.append(_ESCAPED_IN_DOUBLE_QUOTES.get(body[at : at + 2], body[at : at + 2]))
-            at += 2
-        else:
-            end = _plain_end(body, at, _NOT_PLAIN_IN_DOUBLE_QUOTES)
-            pieces.append(body[at:end])
-            at = end
-    return _unclosed_refusal('"')
 
 
 def _refuse_word(word: _Word, *, first: bool) -> Refusal | None:

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
-from clada.model import Block, Invalid, NotApplied, Plan
+from clada.model import NO_ATTRIBUTES, Block, Invalid, NotApplied, Plan
 from clada.notations.reading import LineCounter
 from clada.operations import find
 
@@ -98,20 +98,14 @@ class _Reading:
         self.not_applied: list[NotApplied] = []
 
     def plan(self) -> Plan:
+        at, fatal = 0, None
         try:
-            self._read()
-        except _UnreadableError as fatal:
-            return self._plan(fatal.problem)
-        return self._plan(None)
-
-    def _plan(self, fatal: Problem | None) -> Plan:
+            while (start := _next_opening(self.data, at)) is not None:
+                at = self._read_element(start)
+        except _UnreadableError as error:
+            fatal = error.problem
         not_applied = tuple(self.not_applied)
         return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data, not_applied=not_applied)
-
-    def _read(self) -> None:
-        at = 0
-        while (start := _next_opening(self.data, at)) is not None:
-            at = self._read_element(start)
 
     def _read_element(self, start: int) -> int:
         node = self._parse(start, _extent(self.data, start))
@@ -271,12 +265,6 @@ def _section_end(data: bytes, start: int, closing: bytes) -> int:
     return len(data) if end < 0 else end + len(closing)
 
 
-# One for all that have none: a document has many elements, and most lists in them would be empty.
-NO_ATTRIBUTES: dict[str, str] = {}
-NO_CHILDREN: list[_Node] = []
-NO_SECTIONS: list[list[str]] = []
-
-
 class _Node:
     """An element: its text outside of CDATA, and its CDATA sections, if it has any."""
 
@@ -285,9 +273,9 @@ class _Node:
     def __init__(self, name: str, attributes: dict[str, str], start: int) -> None:
         self.name, self.attributes, self.start = name, attributes, start
         self.end = 0  # until it is closed
-        self.children: list[_Node] = NO_CHILDREN
+        self.children: list[_Node] = []
         self.plain: list[str] = []
-        self.sections: list[list[str]] = NO_SECTIONS
+        self.sections: list[list[str]] = []
         self.markup = ""  # a comment or processing instruction inside, which content must not lose
 
     @property
@@ -308,19 +296,14 @@ class _Builder:
         self.parser = expat.ParserCreate("utf-8")
         self.parser.Parse(b"<document>", False)
         self.fed = len(b"<document>")
-        self._listen()
-
-    def _listen(self) -> None:
-        parser = self.parser
-        parser.buffer_text = True
-        parser.buffer_size = 1 << 16
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._text
-        parser.StartCdataSectionHandler = self._open_section
-        parser.EndCdataSectionHandler = self._close_section
-        parser.CommentHandler = self._comment
-        parser.ProcessingInstructionHandler = self._instruction
+        self.parser.buffer_text, self.parser.buffer_size = True, 1 << 16
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.StartCdataSectionHandler = self._open_section
+        self.parser.EndCdataSectionHandler = self._close_section
+        self.parser.CommentHandler = lambda _text: self._note_markup("a comment")
+        self.parser.ProcessingInstructionHandler = lambda *_: self._note_markup("a processing instruction")
 
     def read(self, start: int, end: int | None) -> _Node:
         """Read the element from start to end; without an end, it is fed to the last byte and refused."""
@@ -354,10 +337,7 @@ class _Builder:
             raise _RefusedError(f"elements are nested more than {MAX_DEPTH} deep")
         node = _Node(name, attributes, self.base + self.parser.CurrentByteIndex)
         if self.stack:
-            parent = self.stack[-1]
-            if parent.children is NO_CHILDREN:
-                parent.children = []
-            parent.children.append(node)
+            self.stack[-1].children.append(node)
         else:
             self.top = node
         self.stack.append(node)
@@ -375,21 +355,14 @@ class _Builder:
 
     def _open_section(self) -> None:
         self.into = []
-        node = self.stack[-1]
-        if node.sections is NO_SECTIONS:
-            node.sections = []
-        node.sections.append(self.into)
+        self.stack[-1].sections.append(self.into)
 
     def _close_section(self) -> None:
         self.into = self.stack[-1].plain
 
-    def _comment(self, _text: str) -> None:
+    def _note_markup(self, what: str) -> None:
         if self.stack:
-            self.stack[-1].markup = "a comment"
-
-    def _instruction(self, _target: str, _text: str) -> None:
-        if self.stack:
-            self.stack[-1].markup = "a processing instruction"
+            self.stack[-1].markup = what
 
 
 def _write(node: _Node, fields: Fields, complaints: Complaints) -> None:

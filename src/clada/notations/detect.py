@@ -227,7 +227,7 @@ class _Found:
         self.text = text
         # Of a notation that does not mix, only its operations are known: others may follow a hidden one.
         self._alone = not NOTATIONS.get(plan.notation or "", UNKNOWN).mixes
-        self.spans = sorted(item.span for block in plan.blocks for item in block.operations)
+        self.spans = sorted(item.span for item in plan.operations)
         self.places = sorted([start for start, _ in self.spans] + empty)
         self.fatal: tuple[int, int] | None = None  # the line from which the document cannot be read
         if plan.fatal and plan.fatal.line:

@@ -110,57 +110,50 @@ RECORD = Form("a fence tagged {}")
 INDENTED = Form("indented code")
 
 _NOT_MODEL = rb"[ \t]*+(?!(?:assistant|model|gpt|ai)\b)[a-z_]{1,30}+"  # a role other than the model's
+
+
+def _reasoning(closing: bytes) -> Form:
+    return REASONING.replace(closing=closing)
+
+
+def _turn(closing: bytes) -> Form:
+    return OTHERS_TURN.replace(closing=closing)
+
+
+_MESSAGE = (_TAGGED_TURN, MODELS_MESSAGE)
 # Tokens of chat templates, by their first two bytes: what opens a part, and its form.
 TOKENS: dict[bytes, tuple[tuple[bytes, Form], ...]] = {
     b"<|": (
-        (
-            rb"<\|begin_of_thought\|>",
-            REASONING.replace(closing=rb"<\|end_of_thought\|>"),
-        ),  # Sky-T1, OpenThinker
-        (rb"<\|START_THINKING\|>", REASONING.replace(closing=rb"<\|END_THINKING\|>")),  # Cohere Command A
+        (rb"<\|begin_of_thought\|>", _reasoning(rb"<\|end_of_thought\|>")),  # Sky-T1, OpenThinker
+        (rb"<\|START_THINKING\|>", _reasoning(rb"<\|END_THINKING\|>")),  # Cohere Command A
         # The analysis channel of harmony, which gpt-oss writes.
         (
             rb"<\|channel\|>[ \t]*+analysis\b[^<\n]{0,200}+<\|message\|>",
-            REASONING.replace(closing=rb"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)"),
+            _reasoning(rb"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)"),
         ),
         (rb"<\|end_of_thought\|>|<\|END_THINKING\|>", CLOSED_ALONE),
-        (  # ChatML: Qwen
-            rb"<\|im_start\|>" + _NOT_MODEL,
-            OTHERS_TURN.replace(closing=rb"<\|im_end\|>|(?=<\|im_start\|>)"),
-        ),
-        (  # Llama 3
-            rb"<\|start_header_id\|>" + _NOT_MODEL,
-            OTHERS_TURN.replace(closing=rb"<\|eot_id\|>|(?=<\|start_header_id\|>)"),
-        ),
-        (
-            rb"<\|start\|>" + _NOT_MODEL,
-            OTHERS_TURN.replace(closing=rb"<\|end\|>|(?=<\|start\|>)"),
-        ),  # harmony
-        (  # Phi, GLM
-            rb"<\|(?:user|system|tool|observation)\|>",
-            OTHERS_TURN.replace(closing=rb"<\|end\|>|(?=<\|assistant\|>)"),
-        ),
-        (_TAGGED_TURN, MODELS_MESSAGE),
+        (rb"<\|im_start\|>" + _NOT_MODEL, _turn(rb"<\|im_end\|>|(?=<\|im_start\|>)")),  # ChatML: Qwen
+        # Llama 3
+        (rb"<\|start_header_id\|>" + _NOT_MODEL, _turn(rb"<\|eot_id\|>|(?=<\|start_header_id\|>)")),
+        (rb"<\|start\|>" + _NOT_MODEL, _turn(rb"<\|end\|>|(?=<\|start\|>)")),  # harmony
+        # Phi, GLM
+        (rb"<\|(?:user|system|tool|observation)\|>", _turn(rb"<\|end\|>|(?=<\|assistant\|>)")),
+        _MESSAGE,
     ),
     b"<S": (  # Gemma
-        (
-            rb"<start_of_turn>" + _NOT_MODEL,
-            OTHERS_TURN.replace(closing=rb"<end_of_turn>|(?=<start_of_turn>)"),
-        ),
-        (_TAGGED_TURN, MODELS_MESSAGE),
+        (rb"<start_of_turn>" + _NOT_MODEL, _turn(rb"<end_of_turn>|(?=<start_of_turn>)")),
+        _MESSAGE,
     ),
-    b"[T": ((rb"\[THINK\]", REASONING.replace(closing=rb"\[/THINK\]")),),  # Mistral Magistral
-    b"[/": ((rb"\[/THINK\]", CLOSED_ALONE), (_TAGGED_TURN, MODELS_MESSAGE)),
+    # Mistral, and its Magistral
+    b"[T": (
+        (rb"\[THINK\]", _reasoning(rb"\[/THINK\]")),
+        (rb"\[TOOL_RESULTS\]", _turn(rb"\[/TOOL_RESULTS\]")),
+    ),
+    b"[I": ((rb"\[INST\]", _turn(rb"\[/INST\]")),),
+    b"[S": ((rb"\[SYSTEM_PROMPT\]", _turn(rb"\[/SYSTEM_PROMPT\]")),),
+    b"[/": ((rb"\[/THINK\]", CLOSED_ALONE), _MESSAGE),
     b"\xe2\x97": (  # Kimi
-        (
-            rb"\xe2\x97\x81think\xe2\x96\xb7",
-            REASONING.replace(closing=rb"\xe2\x97\x81/think\xe2\x96\xb7"),
-        ),
+        (rb"\xe2\x97\x81think\xe2\x96\xb7", _reasoning(rb"\xe2\x97\x81/think\xe2\x96\xb7")),
         (rb"\xe2\x97\x81/think\xe2\x96\xb7", CLOSED_ALONE),
     ),
 }
-for _name in (b"INST", b"TOOL_RESULTS", b"SYSTEM_PROMPT"):  # Mistral
-    TOKENS[b"[" + _name[:1]] = (
-        *TOKENS.get(b"[" + _name[:1], ()),
-        (rb"\[%b\]" % _name, OTHERS_TURN.replace(closing=rb"\[/%b\]" % _name)),
-    )

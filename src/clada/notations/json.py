@@ -14,12 +14,12 @@ library.
 from __future__ import annotations
 
 import re
-from itertools import islice
 from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
 from clada.errors import shortened
 from clada.grammar import DELIMITERS
 from clada.notations.markdown import tagged_fences
+from clada.notations.registry import holds_any
 from clada.notations.structured import (
     CUT,
     LISTS,
@@ -30,6 +30,7 @@ from clada.notations.structured import (
     MalformedError,
     RawTask,
     check_version,
+    read_draft,
     too_deep,
     too_many,
 )
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 
 NAME: NotationName = "json"
-MANY_TOKENS = 1_000  # before the `tasks` key: hardly ever
 
 # Possessive, so that no input makes them go back. Bytes are for the document, texts for it as Latin-1.
 _BLANKS = re.compile(rb"[ \t\n\r]*+")
@@ -67,11 +67,8 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 def _bare_start(data: bytes) -> int | None:
     """Return where the text itself starts with a value, unless its `tasks` key is first seen in a fence."""
     start = _value_start(data, 0, len(data))
-    if start is None:
-        return None
-    key = _tasks_key(data, start, len(data), most=MANY_TOKENS)
-    if key is not None and next(tagged_fences(data, NAME, 0, key), None) is None:
-        return start  # without searching the whole text for fences
+    if start is None or not holds_any(data, (b"```", b"~~~")):
+        return start
     first_fence = next(_fenced_values(data, 0), None)
     return start if first_fence is None or _tasks_key(data, start, first_fence[0]) is not None else None
 
@@ -84,20 +81,19 @@ def _fenced_values(data: bytes, since: int) -> Iterator[tuple[int, int]]:
             yield start, fence.inside_end
 
 
-def _tasks_key(data: bytes, start: int, end: int, most: int | None = None) -> int | None:
+def _tasks_key(data: bytes, start: int, end: int) -> int | None:
     """Return where the value that starts here has a `tasks` key of its own, or its first element has.
 
     If the value is not closed, any such key counts, so that it is read and its error is reported.
-    With `most`, only so many tokens are examined.
     """
     depth, own = 0, 1 if data[start : start + 1] == b"{" else 2
-    for token in islice(_TOKEN.finditer(data, start, end), most):
+    for token in _TOKEN.finditer(data, start, end):
         depth += _DEEPER.get(data[token.start()], 0)
         if depth == own and _TASKS_KEY.match(data, token.start(), end):
             return token.start()
         if depth == 0:
             return None
-    anywhere = _TASKS_KEY.search(data, start, end) if most is None else None
+    anywhere = _TASKS_KEY.search(data, start, end)
     return anywhere.start() if anywhere else None
 
 
@@ -115,17 +111,11 @@ def skip_blanks(data: bytes, at: int, end: int) -> int:
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
-    draft = Draft(NAME, data)
-    reader = ValueReader(data)
-    try:
-        _read_document(data, reader, draft)
-    except MalformedError as error:
-        return draft.plan(error)
-    return draft.plan()
+    return read_draft(NAME, data, _read_document)
 
 
-def _read_document(data: bytes, reader: ValueReader, draft: Draft) -> None:
-    start = _bare_start(data)
+def _read_document(data: bytes, draft: Draft) -> None:
+    reader, start = ValueReader(data), _bare_start(data)
     if start is not None:
         _read_value(reader, draft, start, len(data))
     for start, end in _fenced_values(data, reader.at):
@@ -347,19 +337,16 @@ class ValueReader:
         too_many(self._values, MAX_VALUES, "values", self.at)
 
     def _string(self) -> str:
+        start = self.at + 1
         try:
-            value, end = self._scan_string(self.at + 1)
+            value, end = scanstring(self._text, start)
+            value = value if value.isascii() else self._not_ascii(value, start, end)
         except ValueError:
             raise self._wrong_string(self.at) from None
         if end > self._end:
             raise self._wrong_string(self.at)
         self._move(end)
         return value
-
-    def _scan_string(self, start: int) -> tuple[str, int]:
-        """Return the string whose inside starts here, and its end. Raises ValueError if it is invalid."""
-        value, end = scanstring(self._text, start)
-        return (value, end) if value.isascii() else (self._not_ascii(value, start, end), end)
 
     def _not_ascii(self, value: str, start: int, end: int) -> str:
         """Return a string that was scanned as Latin-1, decoded as UTF-8 with its escapes resolved."""

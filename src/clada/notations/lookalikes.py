@@ -13,6 +13,7 @@ from clada.grammar import DELIMITERS
 from clada.model import NotApplied
 from clada.notations.dialects import places_of_blocks
 from clada.notations.hidden import blank_hidden
+from clada.notations.reading import LineCounter
 from clada.notations.registry import NOTATIONS, holds_any, title
 from clada.text.forms import ODD_BLANKS, odd_blank
 
@@ -94,7 +95,7 @@ def nearest(source: bytes) -> str:
 def _wraps(plan: Plan, at: int, closing: bytes) -> bool:
     """Whether operations of a plan are between an offset and the next closing text."""
     end = plan.source.find(closing, at)
-    return any(at < item.span[0] < end for block in plan.blocks for item in block.operations)
+    return any(at < item.span[0] < end for item in plan.operations)
 
 
 def offset_in(gaps: list[int], at: int) -> int:
@@ -163,7 +164,7 @@ def hint_for_fatal(fatal: Problem, source: bytes, delimiters: Delimiters) -> str
     """Return a hint at what was meant in a document that cannot be read."""
     if fatal.type != "malformed_csl" or fatal.line is None:
         return None
-    at = _offset(source, fatal.line)
+    at = LineCounter(source).start(fatal.line)
     line = source[at : at + _LONGEST].partition(b"\n")[0].decode(errors="replace")
     _before, unknown, name = fatal.message.partition("Unknown operation: ")
     odd = odd_blank(line)
@@ -242,11 +243,3 @@ def _letters(line: str) -> str:
     """Return the letters of a line that may be a marker."""
     line = line.replace("&lt;", "").replace("&gt;", "")
     return "".join(char for char in line if char.isalpha() or char in "/_").upper()
-
-
-def _offset(source: bytes, line: int) -> int:
-    """Return where a line starts."""
-    at = 0
-    for _ in range(line - 1):
-        at = source.find(b"\n", at) + 1
-    return at

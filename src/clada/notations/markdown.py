@@ -4,8 +4,8 @@
                | tag [language] | closing tag             tag: <source> <code> <pre> <codeblock> <sourcecode>
 
 A fence is closed by a line with the same character, at least as often, and nothing after it; a tag by its
-closing tag. All notations find fences here: `fence_lines` yields the lines, `fence_at` and `tagged_fences`
-return whole fences.
+closing tag. All notations find fences here: `fence_lines` yields the lines, `fence_at` and `fences` return
+whole fences.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from re import Match, Pattern
 
 MAX_INDENT = 3  # blanks by which the line that closes a fence may be further in than the one that opens it
@@ -188,18 +188,31 @@ def _with_end(data: bytes, fence: Fence, *, nests: bool) -> Fence:
     return fence.replace(unclear=unclear)
 
 
-def tagged_fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
-    """Yield the fences with this tag, one after the other, regardless of the fences around them."""
+def fences(
+    data: bytes, start: int, end: int, opens: Callable[[FenceLine], bool] = lambda _line: True
+) -> Iterator[Fence]:
+    """Yield the fences that are opened by such lines, one after the other; the last may not be closed.
+
+    The fences around them do not count.
+    """
     fence: Fence | None = None
     for line in fence_lines(data, start, end):
         if fence and line.closes(fence.mark):
             yield fence.replace(inside_end=line.start, end=line.end, closed=True)
             fence = None
-        elif not fence and line.info.partition(" ")[0].partition("\t")[0].lower() == tag:
-            inside = min(line.end + 1, end)
-            fence = Fence(line.start, inside, end, end, line.info, tag, len(line.before), False, line.mark)
+        elif not fence and opens(line):
+            inside, indent = min(line.end + 1, end), len(line.before)
+            language = _language(line.info)
+            fence = Fence(line.start, inside, end, end, line.info, language, indent, False, line.mark)
     if fence:
         yield fence
+
+
+def tagged_fences(data: bytes, tag: str, start: int, end: int) -> Iterator[Fence]:
+    """Yield the fences with this tag, one after the other."""
+    return fences(
+        data, start, end, lambda line: line.info.partition(" ")[0].partition("\t")[0].lower() == tag
+    )
 
 
 def open_fence(data: bytes, start: int, at: int, mark: bytes = b"") -> FenceLine | None:
@@ -211,20 +224,6 @@ def open_fence(data: bytes, start: int, at: int, mark: bytes = b"") -> FenceLine
         elif line.closes(opened.mark):
             opened = None
     return opened
-
-
-def only_fence(data: bytes, start: int, end: int) -> Fence | None:
-    """Return the fence of a text, if it has exactly one; a fence that is not closed goes to the end."""
-    found: Fence | None = None
-    for line in fence_lines(data, start, end):
-        if found is None:
-            first = min(line.end + 1, end)
-            found = Fence(line.start, first, end, end, line.info, "", 0, False, line.mark)
-        elif found.closed:
-            return None
-        elif line.closes(found.mark):
-            found = found.replace(inside_end=line.start, end=line.end, closed=True)
-    return found
 
 
 def answer_span(data: bytes) -> tuple[int, int]:

@@ -7,9 +7,10 @@ import re
 from clada.errors import Problem, cut_off
 from clada.grammar import DELIMITERS, path_complaint
 from clada.model import NO_ATTRIBUTES, Block, Invalid
-from clada.notations.path_text import relative
+from clada.notations.path_text import is_placeholder, relative
 from clada.notations.registry import title
 from clada.operations import find
+from clada.text.elision import elision_complaint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,6 +85,10 @@ class ChangedLines:
             self.added.append(text)
         self.changes = self.changes or sign in ("+", "-")
 
+    def elision_complaint(self) -> str | None:
+        """Return the error of an added line that stands for omitted code."""
+        return elision_complaint("\n".join(self.added), "\n".join(self.old))
+
 
 class UnreadableError(Exception):
     """Ends the reading of a document that cannot be read reliably."""
@@ -123,6 +128,11 @@ class Reading:
         self.dialects: dict[str, None] = {}  # that were met, in order
 
     @property
+    def operations(self) -> list[Operation | Invalid]:
+        """The operations so far, in document order."""
+        return [item for block in self.blocks for item in block.operations]
+
+    @property
     def closed(self) -> bool:
         """Whether a fence around the whole document shows that it is all there."""
         return self.end < len(self.data)
@@ -142,12 +152,15 @@ class Reading:
         """Return the operation at an offset; an invalid one if its path is not valid.
 
         A whole file is guarded against being replaced by a part of it, unless the user named the dialect.
-        A command that only shows a file is a read.
+        Whether the path is an example of the instructions is noted: no such file is made. A command that only
+        shows a file is a read.
         """
         if name == "run" and not fields.get("suggested") and (shown := shown_lines(fields["command"])):
             folder = fields.get("dir")
             path = f"{folder}/{shown[0]}" if folder and not shown[0].startswith("/") else shown[0]
             name, fields = "read", {"path": path, "lines": shown[1]}
+        if name in ("write", "edit"):
+            fields["placeholder"] = is_placeholder(fields["path"])
         for key in PATHS & fields.keys():
             path = fields[key] = self.path(fields[key])
             complaint = path_complaint(path)

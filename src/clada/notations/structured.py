@@ -95,6 +95,16 @@ def too_deep(depth: int, offset: int) -> None:
         raise MalformedError(f"Nested more than {MAX_DEPTH} deep", offset, LIMIT)
 
 
+def read_draft(notation: NotationName, data: bytes, read: Callable[[bytes, Draft], None]) -> Plan:
+    """Return the plan that `read` drafts; if it raises MalformedError, what was complete before."""
+    draft = Draft(notation, data)
+    try:
+        read(data, draft)
+    except MalformedError as error:
+        return draft.plan(error)
+    return draft.plan()
+
+
 class Draft:
     """A plan in the making: the blocks so far, and the operations of the open one."""
 

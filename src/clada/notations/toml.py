@@ -42,6 +42,7 @@ from clada.notations.structured import (
     RawTask,
     check_version,
     operation,
+    read_draft,
     too_deep,
     too_many,
 )
@@ -77,36 +78,25 @@ _TASK_LINE = LinePattern(
 
 def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that begins a task or a block."""
-    return _next_task_line(data, 0)
-
-
-def _next_task_line(data: bytes, since: int) -> int | None:
-    """Return where the next line is that begins a task or a block."""
-    return _TASK_LINE.start(data, since, len(data))
+    return _TASK_LINE.start(data, 0, len(data))
 
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
     """Read a whole document: UTF-8 with LF line endings."""
-    draft = Draft(NAME, data)
-    try:
-        _read_document(data, draft)
-    except MalformedError as error:
-        return draft.plan(error)
-    return draft.plan()
+    return read_draft(NAME, data, _read_document)
 
 
 def _read_document(data: bytes, draft: Draft) -> None:
     at, kinds = 0, set()
-    while (line := _next_task_line(data, at)) is not None:
+    while (line := _TASK_LINE.start(data, at, len(data))) is not None:
         fence = next((fence for fence in tagged_fences(data, NAME, at, line) if not fence.closed), None)
         start = fence.inside if fence else line
         scan = Scan(data, start, fence)
         tables, error = _tables(scan, scan.run())
         kinds |= tables.keys() & {"task", "tasks"}
         if len(kinds) > 1:
-            raise MalformedError(
-                "A document has either [[task]] or [[tasks]], not both", scan.first_of_either()
-            )
+            later = max((scope.start for scope in scan.tasks[:1] + scan.blocks[:1]), default=start)
+            raise MalformedError("A document has either [[task]] or [[tasks]], not both", later)
         if not error and not fence and scan.at_end and (error := _doubt(data[: scan.at], tables, scan)):
             tables = scan.parse_until(scan.forget_since(error.offset))
         _add_tables(tables, scan, draft)
@@ -279,15 +269,21 @@ _ESCAPES = (
     rb"|\\U(?:0000(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
     rb"|000[1-9a-fA-F][0-9a-fA-F]{4}|0010[0-9a-fA-F]{4})"
 )
-_LINE_PIECE = re.compile(rb'(?:[^"\\\x00-\x08\n-\x1f\x7f]{1,1024}+|%b){1,1000}' % _ESCAPES)
-_LINES_PIECE = re.compile(
-    rb'(?:[^"\\\x00-\x08\x0b-\x1f\x7f]{1,1024}+|%b|\\[ \t]*+\n[ \t\n]*+|"{1,2}+(?!")){1,1000}' % _ESCAPES
-)
-_LITERAL = re.compile(rb"[^'\x00-\x08\n-\x1f\x7f]*+")
-_CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n"})
-_NO_CONTROL = re.compile(rb"[^\x00-\x08\x0b-\x1f\x7f]*+")
+# By their quotes: the pieces, and what closes a string, which may end in one or two quotes of its own.
+_STRINGS = {
+    quotes: (re.compile(rb"(?:%b){1,1000}" % piece), re.compile(closing))
+    for quotes, piece, closing in (
+        (b'"', rb'[^"\\\x00-\x08\n-\x1f\x7f]{1,1024}+|' + _ESCAPES, b'"'),
+        (b"'", rb"[^'\x00-\x08\n-\x1f\x7f]{1,1024}+", b"'"),
+        (
+            b'"""',
+            rb'[^"\\\x00-\x08\x0b-\x1f\x7f]{1,1024}+|\\[ \t]*+\n[ \t\n]*+|"{1,2}+(?!")|' + _ESCAPES,
+            rb'"{3,5}+',
+        ),
+        (b"'''", rb"[^'\x00-\x08\x0b-\x1f\x7f]{1,1024}+|'{1,2}+(?!')", rb"'{3,5}+"),
+    )
+}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\U0000[dD][89a-fA-F][0-9a-fA-F]{2}")
-_TRIPLE = {b'"""': re.compile(rb'"{3,5}+'), b"'''": re.compile(rb"'{3,5}+")}
 _CLOSING = {b"": "a line break", b"[": "',' or ']'", b"{": "',' or '}'"}
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
@@ -399,10 +395,6 @@ class Scan:
     def in_subtable(self) -> bool:
         """Whether the last keys belong to a table of a task."""
         return self._header not in (TASK, BLOCK_TASK)
-
-    def first_of_either(self) -> int:
-        """Return the offset of the first task or block; of both, the later one."""
-        return max([scope.start for scope in self.tasks[:1] + self.blocks[:1]], default=self._start)
 
     # Statements
 
@@ -549,36 +541,15 @@ class Scan:
 
     def _scan_string(self, quote: bytes) -> None:
         """Step over a string."""
-        if self._data.startswith(quote * 3, self.at):
-            self._scan_lines(quote * 3)
-            return
-        end = self._matched_end(_LINE_PIECE if quote == b'"' else _LITERAL, self.at + 1)
-        if not self._data.startswith(quote, end):
-            raise self._wrong_string(end)
-        self.at = end + 1
-
-    def _scan_lines(self, quotes: bytes) -> None:
-        start = self.at + 3
-        end = self._matched_end(_LINES_PIECE, start) if quotes == b'"""' else self._literal_end(start)
-        close = _TRIPLE[quotes].match(self._data, end)
+        quotes = quote * 3 if self._data.startswith(quote * 3, self.at) else quote
+        pieces, closing = _STRINGS[quotes]
+        end = self.at + len(quotes)
+        while piece := pieces.match(self._data, end):
+            end = piece.end()
+        close = closing.match(self._data, end)
         if not close:
             raise self._wrong_string(end)
         self.at = close.end()
-
-    def _matched_end(self, pattern: Pattern[bytes], at: int) -> int:
-        while (match := pattern.match(self._data, at)) and match.end() > at:
-            at = match.end()
-        return at
-
-    def _literal_end(self, start: int) -> int:
-        """Return the offset of the closing quotes, or of a forbidden character before them."""
-        close = self._data.find(b"'''", start)
-        end = len(self._data) if close < 0 else close
-        inside = self._data[start:end]
-        if len(inside.translate(None, _CONTROLS)) == len(inside):  # several times as quick as the pattern
-            return end
-        match = _NO_CONTROL.match(inside)
-        return start + match.end() if match else start
 
     def _wrong_string(self, at: int) -> MalformedError:
         byte = self._data[at : at + 1]

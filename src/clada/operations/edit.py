@@ -5,7 +5,7 @@ from __future__ import annotations
 from clada.errors import CladaError, Error
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Operation, Phrases
-from clada.text.elision import elided_content, find_elision
+from clada.text.elision import elision_complaint
 from clada.values import Value, fields_of
 from clada.world.files.paths import display_path
 
@@ -240,9 +240,10 @@ class Edit(Operation):
     def _refuse_elision(self) -> None:
         """Raise CladaError if a replacement stands for code that it does not have."""
         for hunk in self.hunks:
-            elided = find_elision(hunk.replacement, f"{hunk.search}\n{hunk.search_end or ''}", self.path)
-            if elided and hunk.search:
-                raise CladaError("invalid_operation", elided_content(elided[1]))
+            known = f"{hunk.search}\n{hunk.search_end or ''}"
+            elided = elision_complaint(hunk.replacement, known, self.path) if hunk.search else None
+            if elided:
+                raise CladaError("invalid_operation", elided)
 
     def edit_text(self, text: Text, way: str) -> Edited:
         """Return the text with all replacements; raise CladaError if one has no match."""
@@ -271,10 +272,6 @@ class Edit(Operation):
         hunk = self.hunks[0]
         if self.whole_lines or not self._is_plain(hunk) or self.final_newline is not None:
             return None
-        if self.count == 1 and hunk.search_end is None:
-            once = text.replaced_once(hunk.search.encode(), hunk.replacement.encode())
-            if once:
-                return once[0], 1, (once[1],), ()
         found = self._find(text, hunk)
         if not found.count and way != EXACT and hunk.search_end is None and self.count in (1, "all"):
             return None
@@ -284,8 +281,8 @@ class Edit(Operation):
             raise CladaError.of(self._mismatch(text, hunk, found))
         if hunk.end_once:
             _check_end(text, hunk.search_end or "", found.ends[0])
-        lines = _lines(text, found)  # before splicing, because the new text reuses the line index
-        return text.replaced(found, hunk.replacement.encode()), found.count, lines, ()
+        edited = text.replaced(found, hunk.replacement.encode())
+        return edited, found.count, _lines(text, found), ()
 
     def _is_plain(self, hunk: Hunk) -> bool:
         """Whether a hunk is the only one, and is found by its text alone."""
@@ -307,16 +304,7 @@ class Edit(Operation):
 
     def _mismatch(self, text: Text, hunk: Hunk, found: Matches) -> Error:
         """Return the error with an explanation, by which a model can try again."""
-        matches = "1 match" if found.count == 1 else f"{found.count} matches"
-        expected = "at least 1" if self.count == "all" else self.count
-        error = Error(
-            MISMATCH,
-            f"found {matches}, expected {expected}",
-            found=found.count,
-            expected=self.count,
-            lines=_lines(text, found),
-            searched=hunk.search,
-        )
+        error = self.mismatch(hunk, found.count, _lines(text, found))
         if found.count and found.unfinished is None:
             return error
         from clada.text.explain import explain, explain_range  # late: only a failure is explained
@@ -327,6 +315,13 @@ class Edit(Operation):
         else:
             why = explain_range(text, search, hunk.search_end.encode(), replacement, found)
         return error.replace(hint=why.hint or None, details=why.details or None, nearest=why.nearest)
+
+    def mismatch(self, hunk: Hunk, found: int, lines: tuple[int, ...], most: int | None = None) -> Error:
+        """Return the error for a text that is not found as often as expected; `most` is the limit."""
+        matches = "1 match" if found == 1 else f"{found}{' or more' if found == most else ''} matches"
+        expected = "at least 1" if self.count == "all" else self.count
+        message = f"found {matches}, expected {expected}"
+        return Error(MISMATCH, message, found=found, expected=self.count, lines=lines, searched=hunk.search)
 
 
 def _lines(text: Text, found: Matches) -> tuple[int, ...]:

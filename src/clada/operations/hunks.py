@@ -159,17 +159,9 @@ class _Search:
         return f"hunk {number + 1} of {len(hunks)}{f' (line {line})' if line else ''}: "
 
     def _mismatch(self, number: int, starts: Sequence[int]) -> Error:
-        count = self._edit.count
-        more = " or more" if len(starts) == MOST_STARTS else ""
-        matches = "1 match" if len(starts) == 1 else f"{len(starts)}{more} matches"
-        return Error(
-            "match_count_mismatch",
-            f"{self._name(number)}found {matches}, expected {'at least 1' if count == 'all' else count}",
-            found=len(starts),
-            expected=count,
-            lines=self.line_numbers(starts),
-            searched=self._edit.hunks[number].search,
-        )
+        edit, lines = self._edit, self.line_numbers(starts)
+        error = edit.mismatch(edit.hunks[number], len(starts), lines, MOST_STARTS)
+        return error.replace(message=self._name(number) + error.message)
 
     def _explain(self, error: Error, wanted: Wanted) -> Error:
         """Return the error with the closest match; a text of whole lines has line breaks around it."""

@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from clada.errors import CladaError
 from clada.grammar import Field
 from clada.model import Change, Done, Failed, Operation, Phrases
+from clada.text.diff import common_start
 from clada.world.files import tree
 from clada.world.files.paths import display_path
 
@@ -55,10 +56,7 @@ class Remove(Operation):
         there = _trimmed_lines(files.load(parts).removeprefix(BOM_UTF8))
         given = _trimmed_lines(self.content.encode())
         if there != given:
-            pairs = enumerate(zip(there, given, strict=False), 1)
-            line = next(
-                (number for number, (one, other) in pairs if one != other), min(len(there), len(given)) + 1
-            )
+            line = common_start(there, given) + 1
             message = f"{self.path} is not what the answer removes: line {line} differs"
             raise CladaError("invalid_operation", message)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from clada.errors import CladaError, shortened
 from clada.grammar import Field
 from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation, Phrases, Skipped
-from clada.text.elision import elided_content, find_elision
+from clada.text.elision import elision_complaint, find_elision
 from clada.text.forms import without_fence
 from clada.text.fragments import missing_lines
 from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
@@ -129,7 +129,7 @@ class Write(Operation):
             if self.placeholder:
                 raise CladaError("invalid_operation", f"{self.path} is an example, not a file")
             if omission:
-                world.emit(Note(OMITTED.format(self.path, shortened(omission[1]))))
+                world.emit(Note(OMITTED.format(self.path, shortened(omission))))
             return
         if old.kind != "file":
             return  # storing it will fail with the reason
@@ -145,9 +145,9 @@ class Write(Operation):
 
     def _check_completeness(self, old: str) -> None:
         """Raise CladaError if the content leaves out code that the file has."""
-        elided = find_elision(self.content, old, self.path)
+        elided = elision_complaint(self.content, old, self.path)
         if elided:
-            raise CladaError("invalid_operation", elided_content(elided[1]))
+            raise CladaError("invalid_operation", elided)
         missing = missing_lines(old, self.content) if self.if_exists == GUARD and not self.append else None
         if missing:
             raise CladaError(

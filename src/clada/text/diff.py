@@ -59,9 +59,9 @@ def differing_part(old: bytes, new: bytes) -> DifferingPart:
     """
     if len(old) + len(new) < WHOLE:
         return DifferingPart(0, old, new)
-    start = old.rfind(b"\n", 0, _equal_start(old, new)) + 1
+    start = old.rfind(b"\n", 0, common_start(old, new)) + 1
     old_rest, new_rest = old[start:], new[start:]
-    end = old_rest.find(b"\n", len(old_rest) - _equal_end(old_rest, new_rest))
+    end = old_rest.find(b"\n", len(old_rest) - common_start(old_rest[::-1], new_rest[::-1]))
     for _ in range(CONTEXT):
         start = old.rfind(b"\n", 0, max(start - 1, 0)) + 1
         end = old_rest.find(b"\n", end + 1) if end >= 0 else end
@@ -71,28 +71,22 @@ def differing_part(old: bytes, new: bytes) -> DifferingPart:
     )
 
 
-def _equal_start(old: bytes, new: bytes) -> int:
-    """Return how many bytes are equal at the start."""
-    at, step = 0, min(len(old), len(new))
-    while step:
-        if at + step <= len(old) and old[at : at + step] == new[at : at + step]:
-            at += step
+def common_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many characters, or lines, the two share at the start, by bisection: there can be many."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
         else:
-            step //= 2
-    return at
+            high = middle - 1
+    return low
 
 
-def _equal_end(old: bytes, new: bytes) -> int:
-    """Return how many bytes are equal at the end."""
-    step = most = min(len(old), len(new))
-    at, shift = 0, len(old) - len(new)
-    while step:
-        start, end = len(new) - at - step, len(new) - at
-        if at + step <= most and old[start + shift : end + shift] == new[start:end]:
-            at += step
-        else:
-            step //= 2
-    return at
+def common_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
+    """Return how many characters, or lines, the two share at the start, and how many more at the end."""
+    start = common_start(one, other)
+    return start, common_start(one[start:][::-1], other[start:][::-1])
 
 
 def split_lines(data: bytes) -> list[bytes]:
@@ -141,10 +135,8 @@ def _unique_lines(texts: Sequence[Line]) -> dict[Line, int]:
 def _changes_between_pairs(old: Sequence[Line], new: Sequence[Line], gap: LineChange) -> Iterator[LineChange]:
     """Yield the changes in the lines between two pairs."""
     start, end, new_start, new_end = gap.start, gap.end, gap.new_start, gap.new_end
-    while start < end and new_start < new_end and old[start] == new[new_start]:
-        start, new_start = start + 1, new_start + 1
-    while start < end and new_start < new_end and old[end - 1] == new[new_end - 1]:
-        end, new_end = end - 1, new_end - 1
+    top, bottom = common_ends(old[start:end], new[new_start:new_end])
+    start, new_start, end, new_end = start + top, new_start + top, end - bottom, new_end - bottom
     if start == end and new_start == new_end:
         return
     if start == end or new_start == new_end or (end - start) * (new_end - new_start) > SHORT:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from clada.text.diff import common_ends, common_start
 from clada.text.escape import escape_controls
 from clada.text.forms import (
     fold_form,
@@ -19,7 +20,7 @@ from clada.text.forms import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     Form = Callable[[str], str]
     Fit = Callable[[str, str], bool]  # of a wanted and a found line
@@ -82,7 +83,7 @@ def line_similarity(wanted: str, found: str, *, partly: bool) -> float:
     more does not count.
     """
     wanted, found = " ".join(wanted[:MAX_COMPARED].split()), " ".join(found[:MAX_COMPARED].split())
-    start, end = _common_ends(wanted, found)
+    start, end = common_ends(wanted, found)
     differing = max(len(wanted), len(found)) - start - end
     if differing <= LONGEST_WORD and not any(
         " " in line[start : len(line) - end] for line in (wanted, found)
@@ -97,24 +98,6 @@ def _trigrams(text: str) -> set[str]:
     return set(map("".join, zip(text, text[1:], text[2:], strict=False)))
 
 
-def _common_ends(one: str, other: str) -> tuple[int, int]:
-    """Return how many characters the two share at the start, and how many more at the end."""
-    start = common_start(one, other)
-    return start, common_start(one[start:][::-1], other[start:][::-1])
-
-
-def common_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return how many characters, or items, the two share at the start, by bisection: there can be many."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def from_match(wanted: str, found: str) -> str:
     """Return a long found line from where the wanted text most likely starts in it."""
     half = (len(wanted) + 1) // 2
@@ -127,7 +110,7 @@ def from_match(wanted: str, found: str) -> str:
 
 def visible(line: str, other: str) -> str:
     """Return a line with its blanks made visible: those around it, and where it differs from the other."""
-    start, end = _common_ends(line, other)
+    start, end = common_ends(line, other)
     body = range(len(line) - len(line.lstrip()), len(line.rstrip()))
     differing = range(start, len(line) - end)
     begin = max(0, start - WIDTH // 3) if len(line) > WIDTH else 0

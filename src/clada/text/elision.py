@@ -155,24 +155,26 @@ _BARE_KEPT = _any_of("existing remaining unchanged")  # with a noun of _CODE alo
 _CLEAR_STATE = rf"(?!(?:go(?:es)? |belongs? )?here|same$|follows?|as above|left){_STATE}"
 
 
-def find_elision(text: str, known: str = "", path: str = "") -> tuple[int, str] | None:
-    """Return the first line that stands for omitted code: its index, and the line without blanks.
+def find_elision(text: str, known: str = "", path: str = "") -> str | None:
+    """Return the first line that stands for omitted code, without the blanks around it.
 
     Lines of `known`, the text that is replaced, do not count: they are the file's own.
     """
     opening = _OPENING_IN_PROSE if path.lower().endswith(PROSE) else _OPENING
     owned: set[str] | None = None
-    for index, line in enumerate(text.split("\n")):
+    for line in text.split("\n"):
         if is_elision(line, opening):
             owned = {each.strip() for each in known.split("\n")} if owned is None else owned
             if line.strip() not in owned:
-                return index, line.strip()
+                return line.strip()
     return None
 
 
-def elided_content(line: str) -> str:
+def elision_complaint(text: str, known: str = "", path: str = "") -> str | None:
     """Return the error message for a text with such a line."""
-    return f'"{shortened(line)}" stands for code that is not there: send the whole file or a SEARCH block'
+    line = find_elision(text, known, path)
+    remedy = "send the whole file or a SEARCH block"
+    return f'"{shortened(line)}" stands for code that is not there: {remedy}' if line else None
 
 
 def is_elision(line: str, opening: str = _OPENING) -> bool:

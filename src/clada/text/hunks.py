@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from clada.text.diff import common_ends
 from clada.text.differences import brief
 from clada.text.forms import NUMBERS, around_dots, without_copied
 from clada.text.lines import LF, Lines
@@ -335,10 +336,7 @@ def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[tuple[int, int,
 
     With `inner`, lines that both have between their first and last differences are none of them.
     """
-    most = min(len(old), len(new))
-    top = next((number for number in range(most) if old[number] != new[number]), most)
-    most -= top
-    bottom = next((number for number in range(most) if old[-1 - number] != new[-1 - number]), most)
+    top, bottom = common_ends(old, new)
     middle, other = old[top : len(old) - bottom], new[top : len(new) - bottom]
     if inner and middle and other and _pairs(middle, other) <= MOST_PAIRS:
         from difflib import SequenceMatcher  # late, because a plain edit compares no lines

@@ -11,7 +11,6 @@ Valid UTF-8 is matched as bytes: no character's bytes occur inside another's, or
 from __future__ import annotations
 
 from clada.text.line_endings import (
-    CR_BYTE,
     CRLF,
     ENDINGS,
     LF,
@@ -27,8 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MARK_EVERY = 65_536  # bytes between two line numbers that a text remembers
-
 
 class Matches(Value):
     """Where a search text was found, in order, and how often: byte offsets."""
@@ -40,12 +37,11 @@ class Matches(Value):
 
 
 class Text:
-    """A file's bytes. It remembers line endings and numbers, so that each edit in a row costs one scan."""
+    """A file's bytes. It remembers its line endings, so that several edits in a row look for them once."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self._ending: bytes | None = b""  # not known yet
-        self._marks = [(0, 1)]  # offsets with their line numbers, in order
 
     @property
     def ending(self) -> bytes | None:
@@ -75,44 +71,12 @@ class Text:
 
     def lines(self, offsets: Sequence[int]) -> list[int]:
         """Return the line of each offset, counted from 1; the offsets must be in order."""
-        if not offsets:
-            return []
-        position, line = self._mark_before(offsets[0])
-        lines = []
+        lines, position, line = [], 0, 1
         for offset in offsets:
             line += count_breaks(self.data, position, offset, self.ending)
             position = offset
             lines.append(line)
         return lines
-
-    def _mark_before(self, offset: int) -> tuple[int, int]:
-        """Return the last mark at or before the offset; marks that are missing up to it are added first."""
-        marks = self._marks
-        while marks[-1][0] + MARK_EVERY <= offset:
-            position, line = marks[-1]
-            after = position + MARK_EVERY
-            marks.append((after, line + count_breaks(self.data, position, after, self.ending)))
-        number = len(marks) - 1
-        while marks[number][0] > offset:
-            number -= 1
-        return marks[number]
-
-    def replaced_once(self, search: bytes, new: bytes) -> tuple[Text, int] | None:
-        """Replace a text that is there once; return the line where it was, too. None: look closer.
-
-        That is one step for most edits: of a short text, where no line break is other than LF.
-        """
-        data = self.data
-        if len(data) > MARK_EVERY:
-            return None
-        start = data.find(search)
-        end = start + len(search)
-        if start < 0 or data.find(search, end) >= 0:
-            return None
-        if CR_BYTE in data or CR_BYTE in search or CR_BYTE in new:
-            return None
-        edited = self if new == search else Text(b"".join((data[:start], new, data[end:])))
-        return edited, data.count(LF, 0, start) + 1
 
     def replaced(self, found: Matches, replacement: bytes) -> Text:
         """Return the text with each match replaced; the replacement gets the line endings in use there.
@@ -153,7 +117,6 @@ class Text:
         # A replacement brings in no new kind of line ending, but the only one may be gone.
         if not self._ending or edited.data.find(self._ending) >= 0:
             edited._ending = self._ending
-        edited._marks = self._marks_after(found, edited.data)
         return edited
 
     def _replacements(self, found: Matches, replacement: bytes) -> Sequence[bytes]:
@@ -164,20 +127,6 @@ class Text:
             return [replacement.replace(LF, self.ending)] * len(found.starts)
         forms = {ending: replacement.replace(LF, ending) for ending in ENDINGS}
         return [forms[ending] for ending in endings_at(self.data, found.starts)]
-
-    def _marks_after(self, found: Matches, data: bytes) -> list[tuple[int, int]]:
-        """Return the marks that still hold: those before the matches, and after a single one."""
-        if len(self._marks) == 1:
-            return self._marks[:]  # the start, as in most texts, which are short
-        start, end = found.starts[0], found.ends[0]
-        before = [mark for mark in self._marks if mark[0] < start] or [(0, 1)]
-        if len(found.starts) > 1 or self._marks[-1][0] < end:
-            return before
-        grown = len(data) - len(self.data)
-        window = max(start - 1, 0)  # a CR just before the match counts or not by what follows it
-        breaks_now = count_breaks(data, window, end + grown, self.ending)
-        more = breaks_now - count_breaks(self.data, window, end, self.ending)
-        return before + [(offset + grown, line + more) for offset, line in self._marks if offset >= end]
 
 
 def _occurrences(data: bytes, limit: int, search: bytes) -> Matches:

@@ -71,17 +71,15 @@ def read_mixed(
     return _all_or_nothing(plan), prose
 
 
-def _formats(blocks: Iterable[Block]) -> list[str]:
+def _formats(text: Plan | Reading) -> list[str]:
     """Return the names of the formats that operations are in, in the order of the document."""
-    items = [item for block in blocks for item in block.operations]
-    return list(dict.fromkeys(dialect_of(item) or NATIVE for item in items))
+    return list(dict.fromkeys(dialect_of(item) or NATIVE for item in text.operations))
 
 
 def _all_or_nothing(plan: Plan) -> Plan:
     """Return a plan; an unclear block in a document of several formats is fatal."""
-    formats = _formats(plan.blocks)
-    items = (item for block in plan.blocks for item in block.operations)
-    unclear = next((item for item in items if item.problems), None)
+    formats = _formats(plan)
+    unclear = next((item for item in plan.operations if item.problems), None)
     if plan.fatal or len(formats) < 2 or unclear is None:  # noqa: PLR2004 (several)
         return plan
     problem, row = unclear.problems[0], NOTATIONS[dialect_of(unclear) or NATIVE]
@@ -113,8 +111,7 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOpt
         _read_blocks(reading, [row.name for row in NOTATIONS.values() if row.rank == IN_PROSE])
     except UnreadableError as error:
         open_at, path = error.offset, error.path
-    items = [item for block in reading.blocks for item in block.operations]
-    files = [*((item.span, item.target) for item in items), ((open_at, end), path)]
+    files = [*((item.span, item.target) for item in reading.operations), ((open_at, end), path)]
     around = next((file for file in files if file[0][0] < at < file[0][1]), None)
     if around is None:
         return None
@@ -193,8 +190,7 @@ def places_of_blocks(text: bytes, names: Iterable[str], **how: Unpack[ReadOption
         _read_blocks(reading, names)
     except UnreadableError as error:
         broken = [(error.offset, reading.dialect)] if reading.dialect else []
-    items = [item for block in reading.blocks for item in block.operations]
-    asked = [item for item in items if not getattr(item, "suggested", False)]
+    asked = [item for item in reading.operations if not getattr(item, "suggested", False)]
     return [*((item.span[0], dialect_of(item)) for item in asked), *broken]
 
 
@@ -220,7 +216,7 @@ def _read(data: bytes, names: Iterable[str], *, chosen: bool = False, **how: Unp
     except UnreadableError as error:
         fatal = reading.fatal(error)
     # The first operation decides how a report is written.
-    met = _formats(reading.blocks) or list(reading.dialects) or (list(names)[:1] if chosen else [])
+    met = _formats(reading) or list(reading.dialects) or (list(names)[:1] if chosen else [])
     foreign = not chosen and any(NOTATIONS[name].rank for name in met)
     notes = [f"read as {' and '.join(map(title, met))}"] if foreign else []
     blocks = tuple(reading.blocks)

@@ -21,14 +21,14 @@ import re
 from shlex import join
 
 from clada.errors import shortened
+from clada.grammar import read_number
 from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, line_end
-from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.toolcalls import tag_text
 from clada.notations.toolcalls.tag_calls import unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import RefusedCallError
-from clada.operations.edit import BLANKS, Hunk
+from clada.operations.edit import BLANKS
 from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
@@ -246,11 +246,7 @@ class _Element:
         text = self._text(tag_text.content(self.data, inside, path))
         if self.name == "boltAction":
             text = text.strip()
-        complaint = tag_text.escape_complaint(text, path)
-        if complaint:
-            raise RefusedCallError(complaint)
-        placeholder = is_placeholder(path)
-        return self._make("write", path=path, content=end_with_line_break(text), placeholder=placeholder)
+        return self._make("write", path=path, content=tag_text.file_text(text, path))
 
     def _action(self, inside: Span, kind: str) -> Items:
         if kind == "file":
@@ -282,15 +278,9 @@ class _Element:
     def _lines(self, inside: Span, path: str) -> Items:
         """Return the edit of lines that are given twice: by their number, and in full."""
         old, new = (self._lines_in(inside, name) for name in ("search", "replace"))
-        complaint = tag_text.complaint(new, path, old)
-        if complaint or not old:
-            raise RefusedCallError(complaint or "Empty search text not allowed", "search")
-        near = tag_text.number(self.attributes.get("first_replaced_line", "")) or None
-        hunks = (Hunk(old, new, near=near),)
-        placeholder = is_placeholder(path)
-        return self._make(
-            "edit", path=path, hunks=hunks, match=BLANKS, whole_lines=True, placeholder=placeholder
-        )
+        near = read_number(self.attributes.get("first_replaced_line", "")) or None
+        hunk = tag_text.replacement(old, new, path, "search").replace(near=near)
+        return self._make("edit", path=path, hunks=(hunk,), match=BLANKS, whole_lines=True)
 
     def _lines_in(self, inside: Span, name: str) -> str:
         start, end = inside

@@ -20,7 +20,6 @@ from itertools import accumulate
 
 from clada.notations.dialects.whole_names import SHELLS
 from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
-from clada.notations.path_text import is_placeholder
 from clada.notations.reading import UnreadableError
 from clada.notations.toolcalls.tools import Call, RefusedCallError, Tools
 
@@ -194,10 +193,7 @@ class _Commands:
         if expanded:
             return reading.invalid("write", span[0], span, EXPANDS.format(expanded.group()), path=path)
         append = (form["how"] or "").strip() in (">>", "-a", "--append")
-        placeholder = is_placeholder(path)
-        return reading.make(
-            "write", span[0], span, path=path, content=content, append=append, placeholder=placeholder
-        )
+        return reading.make("write", span[0], span, path=path, content=content, append=append)
 
     def _patch_operations(self, form: Match[str]) -> list[Operation | Invalid]:
         """Return the operations of a patch in a here-document."""

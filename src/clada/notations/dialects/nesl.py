@@ -17,13 +17,12 @@ import re
 from shlex import join
 
 from clada.errors import shortened
-from clada.grammar import WRONG_RANGE, read_range
+from clada.grammar import WRONG_RANGE, read_number, read_range
 from clada.notations.markdown import LinePattern, line_end
-from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.toolcalls import tag_text
 from clada.notations.toolcalls.tools import Ignored, RefusedCallError, decode_json
 from clada.operations.edit import Hunk
+from clada.text.elision import elision_complaint
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -33,34 +32,26 @@ if TYPE_CHECKING:
     from clada.model import Invalid, Operation
 
 HEADER = "a block starts with #!nesl [@three-char-SHA-256: abc]"
-# What each action does, and the keys that it needs.
-ACTIONS: dict[str, tuple[str, str]] = {
-    "write_file": ("write", "path content"),
-    "file_write": ("write", "path content"),
-    "append_to_file": ("append", "path content"),
-    "file_append": ("append", "path content"),
-    "replace_text_in_file": ("replace", "path old_text new_text"),
-    "file_replace_text": ("replace", "path old_text new_text"),
-    "replace_all_text_in_file": ("replace_all", "path old_text new_text"),
-    "file_replace_all_text": ("replace_all", "path old_text new_text"),
-    "replace_text_range_in_file": ("range", "path old_text_beginning old_text_end new_text"),
-    "file_replace_text_range": ("range", "path old_text_beginning old_text_end new_text"),
-    "replace_lines_in_file": ("lines", "path lines new_content"),
-    "file_replace_lines": ("lines", "path lines new_content"),
-    "move_file": ("move", "old_path new_path"),
-    "file_move": ("move", "old_path new_path"),
-    "delete_file": ("remove", "path"),
-    "file_delete": ("remove", "path"),
+# The names of each action, what it does, and the keys that it needs.
+_ACTIONS = {
+    "write_file file_write": ("write", "path content"),
+    "append_to_file file_append": ("append", "path content"),
+    "replace_text_in_file file_replace_text": ("replace", "path old_text new_text"),
+    "replace_all_text_in_file file_replace_all_text": ("replace_all", "path old_text new_text"),
+    "replace_text_range_in_file file_replace_text_range": (
+        "range",
+        "path old_text_beginning old_text_end new_text",
+    ),
+    "replace_lines_in_file file_replace_lines": ("lines", "path lines new_content"),
+    "move_file file_move": ("move", "old_path new_path"),
+    "delete_file file_delete": ("remove", "path"),
     "dir_create": ("make_directory", "path"),
     "dir_delete": ("remove_directory", "path"),
     "exec": ("run", "code lang"),
-    "read_file": ("read", "path"),
-    "file_read": ("read", "path"),
-    "read_file_numbered": ("read", "path"),
-    "file_read_numbered": ("read", "path"),
-    "read_files": ("reads", "paths"),
-    "files_read": ("reads", "paths"),
+    "read_file file_read read_file_numbered file_read_numbered": ("read", "path"),
+    "read_files files_read": ("reads", "paths"),
 }
+ACTIONS = {name: way for names, way in _ACTIONS.items() for name in names.split()}
 READS = re.compile(r"(?:file|files|dir)_(?:read|list)\w*|read_\w+|list_\w+|ls|grep|glob|search\w*|undo_list")
 OPERATIONS = {
     "append": "write", "move": "move", "remove": "remove", "remove_directory": "remove", "write": "write",
@@ -232,21 +223,19 @@ class _Block:
     def _check_text(self, key: str, known: str = "") -> str:
         """Return a text that a file is to have."""
         text = self._text(key)
-        complaint = tag_text.elision_complaint(text, known)
+        complaint = elision_complaint(text, known)
         if complaint:
             raise RefusedCallError(complaint)
         return text
 
     def _write(self, **how: object) -> Operation | Invalid:
-        path, content = self._text("path"), self._text("content")
-        return self._make("write", path=path, content=content, placeholder=is_placeholder(path), **how)
+        return self._make("write", path=self._text("path"), content=self._text("content"), **how)
 
     def _append(self) -> Operation | Invalid:
         return self._write(append=True, raw=True)
 
     def _edit(self, hunk: Hunk, **how: object) -> Operation | Invalid:
-        path = self._text("path")
-        return self._make("edit", path=path, hunks=(hunk,), placeholder=is_placeholder(path), **how)
+        return self._make("edit", path=self._text("path"), hunks=(hunk,), **how)
 
     def _search_text(self, key: str) -> str:
         text = self._text(key)
@@ -262,7 +251,7 @@ class _Block:
         count = self._text("count").strip()
         if "count" not in self.members:
             return self._replace("all")
-        number = tag_text.number(count)
+        number = read_number(count)
         if not number:
             raise RefusedCallError("Invalid value for 'count': must be a positive number", "count")
         return self._replace(number)

@@ -18,10 +18,10 @@ from __future__ import annotations
 import re
 
 from clada.notations.markdown import LinePattern, fence_line, line_end, lines_above
-from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
+from clada.notations.path_text import path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, UnreadableError
 from clada.operations.edit import BLANKS, SEVERAL_DIVIDERS, Edit, Hunk
-from clada.text.elision import elided_content, find_elision
+from clada.text.elision import elision_complaint
 from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
@@ -64,10 +64,18 @@ _MISPLACED = re.compile(
     r"^[ \t]*+:(?:start|end)_line:[ \t]*+[0-9]*+[ \t]*+$|\A[ \t]*+-{5,9}[ \t]*+$", re.MULTILINE
 )
 _OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
-# The two other forms: how each opens, with its path, and the texts that come one after the other.
-_TAGGED = re.compile(rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?")
-_TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"\s*+</edit>")
-_HELPER = re.compile(rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
+# The two other forms. Each text ends at the first closing tag, or word, after it.
+_TAGGED = re.compile(
+    rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?((?:(?!</\2>).)*+)</\2>"
+    rb"\s*+<new_code>\n?((?:(?!</new_code>).)*+)</new_code>\s*+</edit>",
+    re.DOTALL,
+)
+_HELPER = re.compile(
+    rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(?:OVERWRITE>>>[ \t]*+"
+    rb"|SEARCH>>>[ \t]*+(?=\n)((?:(?!\n<<<REPLACE>>>).)*+)\n<<<REPLACE>>>[^\n]*+)(?=\n)"
+    rb"((?:(?!\n<<<END>>>).)*+)\n<<<END>>>",
+    re.DOTALL,
+)
 
 
 class Blocks:
@@ -109,7 +117,7 @@ class Blocks:
             readings = [self._split(span, path, old.decode(), new.decode(), near) for old, new in texts]
             self.reading.add(readings[0] if len(readings) == 1 else self._one_of(readings, span, path))
         else:
-            self._refuse(span, NO_DIVIDER, path)
+            self.reading.add(self._invalid(span, NO_DIVIDER, path))
         self._end = self._after_fence(span[1])
         return self._end
 
@@ -119,8 +127,7 @@ class Blocks:
         """Return the operation of a block that is split at one of its dividers."""
         misplaced = _misplaced_line(old, new)
         if misplaced:
-            fields = {} if path is None else {"path": path}
-            return self.reading.invalid("edit", span[0], span, MISPLACED.format(misplaced), **fields)
+            return self._invalid(span, MISPLACED.format(misplaced), path)
         return self._operation(span, path, old, new, near)
 
     def _one_of(
@@ -129,9 +136,7 @@ class Blocks:
         """Return an edit with several dividers: only the file can tell which one is meant."""
         edits = [each for each in readings if isinstance(each, Edit)]
         if len(edits) < len(readings) or path is None:
-            fields = {} if path is None else {"path": path}
-            message = f"{len(readings)} {SEVERAL_DIVIDERS}"
-            return self.reading.invalid("edit", span[0], span, message, **fields)
+            return self._invalid(span, f"{len(readings)} {SEVERAL_DIVIDERS}", path)
         first, *others = (edit.hunks[0] for edit in edits)
         return edits[0].replace(hunks=(first.replace(instead=tuple(others)),))
 
@@ -223,69 +228,43 @@ class Blocks:
         reading, at = self.reading, span[0]
         if path is None:
             return reading.invalid("edit", at, span, MISSING_NAME, "path")
-        elided = find_elision(new, old) if old else None  # a file that is written is examined later
+        elided = elision_complaint(new, old) if old else None  # a file that is written is examined later
         if elided:
-            return reading.invalid("edit", at, span, elided_content(elided[1]), path=path)
-        fields: dict[str, Any] = {"path": path, "placeholder": is_placeholder(path)}
+            return reading.invalid("edit", at, span, elided, path=path)
         if not old:
-            how = {"append": True} if reading.chosen else {"if_exists": "empty"}
-            return reading.make("write", at, span, content=new, **fields, **how)
+            how: dict[str, Any] = {"append": True} if reading.chosen else {"if_exists": "empty"}
+            return reading.make("write", at, span, path=path, content=new, **how)
         hunks = (Hunk(old, new, near=near),)
-        return reading.make("edit", at, span, hunks=hunks, match=BLANKS, whole_lines=True, **fields)
+        return reading.make("edit", at, span, path=path, hunks=hunks, match=BLANKS, whole_lines=True)
 
-    def _refuse(self, span: Span, message: str, path: str | None) -> None:
+    def _invalid(self, span: Span, message: str, path: str | None) -> Invalid:
         fields = {} if path is None else {"path": path}
-        self.reading.add(self.reading.invalid("edit", span[0], span, message, None, **fields))
+        return self.reading.invalid("edit", span[0], span, message, None, **fields)
 
-    def _read_tagged(self, at: int, opened: Match[bytes] | None) -> int:
-        """Read an edit in tags; each text ends with the first closing tag."""
-        data, limit, wrong = (
-            self.data,
-            self.reading.end,
-            UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True),
-        )
-        if not opened:
-            raise wrong
-        tag = opened.group(2)
-        old_end = data.find(b"</%b>" % tag, opened.end(), limit)
-        new = _TAGGED_NEW.match(data, old_end + len(tag) + 3, limit) if old_end >= 0 else None
-        new_end = data.find(b"</new_code>", new.end(), limit) if new else -1
-        end = _TAGGED_END.match(data, new_end + len("</new_code>"), limit) if new_end >= 0 else None
-        if not new or not end:
-            raise wrong
-        texts = (data[opened.end() : old_end], data[new.end() : new_end])
-        self._add_form((at, end.end()), opened, *(end_with_line_break(text.decode()) for text in texts))
-        return end.end()
+    def _read_tagged(self, at: int, found: Match[bytes] | None) -> int:
+        """Read an edit in tags."""
+        if not found:
+            raise UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True)
+        old, new = (end_with_line_break(text.decode()) for text in found.group(3, 4))
+        return self._add_form(found, old, new)
 
-    def _read_helper(self, at: int, opened: Match[bytes] | None) -> int:
+    def _read_helper(self, at: int, found: Match[bytes] | None) -> int:
         """Read an edit, or a whole file, between words in angles, each at the start of a line."""
-        data, limit, wrong = (
-            self.data,
-            self.reading.end,
-            UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True),
-        )
-        if not opened:
-            raise wrong
-        start, old = opened.end(), None
-        if opened.group(2) == b"SEARCH":
-            old_end = data.find(b"\n<<<REPLACE>>>", start, limit)
-            old, start = data[start + 1 : old_end + 1].decode(), line_end(data, old_end + 1, limit)
-            if old_end < 0:
-                raise wrong
-        new_end = data.find(b"\n<<<END>>>", start, limit)
-        if new_end < 0:
-            raise wrong
-        new = data[start + 1 : new_end + 1].decode()
-        self._add_form((at, new_end + len("\n<<<END>>>")), opened, old, "" if new == " \n" else new)
-        return new_end + len("\n<<<END>>>")
+        if not found:
+            raise UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True)
+        # Each text has the line break before it, and the one after it stands before the next word.
+        old, new = (f"{text[1:].decode()}\n" if text else "" for text in found.group(2, 3))
+        is_edit = found.group(2) is not None
+        return self._add_form(found, old if is_edit else None, "" if new == " \n" else new)
 
-    def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
-        path = opened.group(1).decode().strip() or None
+    def _add_form(self, found: Match[bytes], old: str | None, new: str) -> int:
+        path, span = found.group(1).decode().strip() or None, found.span()
         if old is None and path:
             self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
         self._path, self._end = path, span[1]
+        return span[1]
 
 
 def _path_in_a_fence(above: Iterable[bytes]) -> str | None:

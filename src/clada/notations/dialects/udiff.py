@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from clada.errors import shortened
-from clada.notations.dialects.udiff_files import FileDiff, names_in
+from clada.notations.dialects.udiff_files import FileDiff, HunkDraft, name_in_header, names_in
 from clada.notations.markdown import (
     OPENING_TAG,
     LinePattern,
@@ -27,8 +27,10 @@ from clada.notations.markdown import (
     lines_above,
     open_fence,
 )
-from clada.notations.path_text import is_placeholder, path_in, path_in_info, path_in_title
+from clada.notations.path_text import path_in, path_in_info, path_in_title
 from clada.notations.reading import Reading, UnreadableError
+from clada.notations.write import quote_word
+from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,11 +142,14 @@ class Blocks:
         return _Diff(self, _extent(self.reading, at, floor), at, floor).read()
 
 
-class _Extent:
+class _Extent(Value):
     """How far a diff goes: where its lines start and end, and what shows that."""
 
-    def __init__(self, start: int, end: int, *, fenced: bool, closed: bool, indent: bytes = b"") -> None:
-        self.start, self.end, self.fenced, self.closed, self.indent = start, end, fenced, closed, indent
+    start: int
+    end: int
+    fenced: bool
+    closed: bool
+    indent: bytes = b""
 
     @classmethod
     def of_fence(cls, data: bytes, at: int, limit: int) -> _Extent:
@@ -170,8 +175,7 @@ def _extent(reading: Reading, at: int, floor: int) -> _Extent:
     opened = open_fence(data, floor, at)
     if opened is None:
         return _Extent(at, limit, fenced=False, closed=False)
-    inside = _Extent.of_fence(data, opened.start, limit)
-    return _Extent(at, inside.end, fenced=True, closed=inside.closed, indent=inside.indent)
+    return _Extent.of_fence(data, opened.start, limit).replace(start=at)
 
 
 class _Diff:
@@ -238,8 +242,8 @@ class _Diff:
             return self._take_body(file, line, at, end)
         if file and file.take_header(line):
             return end
-        if file and self.extent.fenced and file.has_names:
-            file.begin_hunk(None, at)  # one without a header
+        if file and self.extent.fenced and file.new is not None:
+            file.hunks.append(HunkDraft(None, at))  # one without a header
             return self._take_body(file, line, at, end)
         if not file and (self.mail is not None or (self.extent.fenced and self._begin_named_file(line, at))):
             return end  # the text of a mail; or the first line in a fence that has a name
@@ -253,11 +257,12 @@ class _Diff:
             self._finish_files(at)
             self.mail = at
         elif line.startswith("--- ") and self._starts_file(end, file):
-            (file if file and self._is_same(file, line, end) else self._begin(at)).old_name(line[4:])
+            file = file if file and self._is_same(file, line, end) else self._begin(at)
+            file.old = name_in_header(line[4:])
         elif line.startswith("+++ ") and file and file.expects_new_name:
-            file.new_name(line[4:])
+            file.new = name_in_header(line[4:])
         elif line.startswith("@@") and file:
-            file.begin_hunk(_HUNK.fullmatch(line), at)
+            file.hunks.append(HunkDraft(_HUNK.fullmatch(line), at))
         else:
             return False
         return True
@@ -271,14 +276,14 @@ class _Diff:
         if self._is_over(file, line, at):
             return self.extent.end if self.extent.fenced else None
         if line[:1] in ("", " ", "+", "-", "\\"):
-            file.take_line(line)
+            file.hunks[-1].take(line)
             return end
         if not self.extent.fenced:
             return None
         if not self.is_noted:
             self.is_noted = True
             self.reading.note(at, f'"{shortened(line)}" has no prefix: read as context')
-        file.take_line(" " + line)
+        file.hunks[-1].take(" " + line)
         return end
 
     def _is_over(self, file: FileDiff, line: str, at: int) -> bool:
@@ -318,8 +323,8 @@ class _Diff:
         if path is None:
             return False
         file = self._begin(at)
-        file.take_name(path)
-        file.begin_hunk(_HUNK.fullmatch(line) if line.startswith("@@") else None, at)
+        file.named_from_outside, file.old, file.new = True, path, path
+        file.hunks.append(HunkDraft(_HUNK.fullmatch(line) if line.startswith("@@") else None, at))
         if not line.startswith("@@"):
             self._take_body(file, line, at, at)
         return True
@@ -354,15 +359,13 @@ class _Diff:
             yield reading.invalid(kind, file.at, span, wrong, path=path)
             return
         if names.copied:
-            command = f"cp {_quote_path(names.copied)} {_quote_path(path)}"
+            command = f"cp {quote_word(names.copied)} {quote_word(path)}"
             yield reading.make("run", file.at, span, command=command)
         if kind == "write":
-            yield reading.make(
-                kind, file.at, span, path=path, content=file.content(), if_exists=file.if_exists(),
-                placeholder=is_placeholder(path),
-            )  # fmt: skip
+            content, if_exists = file.content(), file.if_exists()
+            yield reading.make(kind, file.at, span, path=path, content=content, if_exists=if_exists)
             if file.executable:
-                yield reading.make("run", file.at, span, command=f"chmod +x {_quote_path(path)}")
+                yield reading.make("run", file.at, span, command=f"chmod +x {quote_word(path)}")
         elif kind == "remove":
             yield reading.make(kind, file.at, span, path=path, content=file.old_content(), file_only=True)
         else:
@@ -379,14 +382,5 @@ class _Diff:
         if hunks:
             yield self.reading.make(
                 "edit", file.at, span, path=path, hunks=hunks, match="blanks", whole_lines=True,
-                final_newline=file.final_newline(), placeholder=is_placeholder(path),
+                final_newline=file.final_newline(),
             )  # fmt: skip
-
-
-def _quote_path(path: str) -> str:
-    """Return a path as a word of a command."""
-    plain = path and all(char.isalnum() or char in "._/-+@" for char in path) and not path.startswith("-")
-    if plain:
-        return path
-    word = path if not path.startswith("-") else f"./{path}"
-    return "'" + word.replace("'", "'\\''") + "'"

@@ -6,7 +6,6 @@ import re
 
 from clada.notations.reading import ChangedLines
 from clada.operations.edit import Hunk
-from clada.text.elision import elided_content, find_elision
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -100,30 +99,25 @@ class FileDiff:
         self.header = ""  # the rest of the line `diff --git`
         self.facts: dict[str, str] = {}
         self.binary = False
-        self._old: str | None = None  # as written
-        self._new: str | None = None
+        self.old: str | None = None  # the names of --- and +++
+        self.new: str | None = None
 
     @property
     def expects_names(self) -> bool:
         """Whether its --- line may still come."""
-        return bool(self.header) and self._old is None and not self.hunks
+        return bool(self.header) and self.old is None and not self.hunks
 
     def is_called(self, old: str, new: str) -> bool:
         """Whether the names of --- and +++ are those that git's header says."""
         return all(
             name in (NOTHING, said)
-            for name, said in zip(map(_name, (old, new)), _git_names(self.header), strict=True)
+            for name, said in zip(map(name_in_header, (old, new)), _git_names(self.header), strict=True)
         )
 
     @property
     def expects_new_name(self) -> bool:
         """Whether its +++ line comes next."""
-        return self._old is not None and self._new is None and not self.hunks
-
-    @property
-    def has_names(self) -> bool:
-        """Whether both of its names have come."""
-        return self._new is not None
+        return self.old is not None and self.new is None and not self.hunks
 
     @property
     def executable(self) -> bool:
@@ -144,29 +138,9 @@ class FileDiff:
             return True
         return self.binary or line.startswith(_IGNORED) or not line.strip()
 
-    def old_name(self, text: str) -> None:
-        """Take the rest of a line `--- `."""
-        self._old = _name(text)
-
-    def new_name(self, text: str) -> None:
-        """Take the rest of a line `+++ `."""
-        self._new = _name(text)
-
-    def take_name(self, path: str | None) -> None:
-        """Take the name that is given outside of the diff."""
-        self.named_from_outside, self._old, self._new = True, path, path
-
-    def begin_hunk(self, numbers: Match[str] | None, at: int) -> None:
-        """Begin a hunk, with the numbers of its header, if it has any."""
-        self.hunks.append(HunkDraft(numbers, at))
-
-    def take_line(self, line: str) -> None:
-        """Take a line of the last hunk."""
-        self.hunks[-1].take(line)
-
     def names(self) -> tuple[str | None, str | None]:
         """Return both names as they are written, without the letters that tools put before both."""
-        old, new = self._old, self._new
+        old, new = self.old, self.new
         if old is None or new is None:
             old, new = _git_names(self.header)
         if self.named_from_outside:
@@ -178,7 +152,7 @@ class FileDiff:
 
     def if_exists(self) -> str:
         """Return what to do if a new file exists: one that is not marked as new may be empty."""
-        return "refuse" if "created_mode" in self.facts or self._old == NOTHING else "empty"
+        return "refuse" if "created_mode" in self.facts or self.old == NOTHING else "empty"
 
     def is_new(self) -> bool:
         """Whether the file is created."""
@@ -214,11 +188,9 @@ class FileDiff:
             return "there are no changes in this diff"
         if self.is_new() and any(hunk.old and any(hunk.lines()[0]) for hunk in self.hunks):
             return "a new file has no old lines: start each with +"
-        for hunk in () if self.is_new() else self.hunks:  # a new file is examined when it is written
-            elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
-            if elided:
-                return elided_content(elided[1])
-        return None
+        if self.is_new():
+            return None  # it is examined when it is written
+        return next(filter(None, (hunk.elision_complaint() for hunk in self.hunks)), None)
 
     def content(self) -> str:
         """Return the content of a new file."""
@@ -264,7 +236,7 @@ def names_in(file: FileDiff) -> Names | None:
     return Names(None if created else old, new)
 
 
-def _name(text: str) -> str:
+def name_in_header(text: str) -> str:
     """Return a name as it is in a header: unquoted, without the rest of the line."""
     quoted = _QUOTED.match(text)
     if quoted:
@@ -289,7 +261,7 @@ def _git_names(header: str) -> tuple[str | None, str | None]:
     """Return both names of `diff --git a/P b/P`: between them is nothing that a name could not have."""
     quoted = _QUOTED.match(header)
     if quoted:
-        return _unquote(quoted.group(1)), _name(header[quoted.end() :].strip())
+        return _unquote(quoted.group(1)), name_in_header(header[quoted.end() :].strip())
     old, _, new = header.partition(" ")
     half = len(header) // 2
     if header[half : half + 1] == " " and header[2:half] == header[half + 3 :]:

@@ -18,11 +18,9 @@ import re
 
 from clada.errors import shortened
 from clada.notations.markdown import LinePattern, line_end, lines_above, open_fence
-from clada.notations.path_text import is_placeholder
 from clada.notations.reading import ChangedLines, Reading, UnreadableError
 from clada.notations.registry import SHELL, load
 from clada.operations.edit import TYPOGRAPHIC, Hunk
-from clada.text.elision import elided_content, find_elision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -265,7 +263,8 @@ class _Section:
         """Return the operations; one invalid operation if there is an error."""
         name = {b"Add": "write", b"Delete": "remove", b"Update": "edit"}[self.kind]
         hunks = [hunk for hunk in self.hunks if hunk.changes]
-        wrong = self.wrong or self._elision(hunks)
+        elided = ((hunk.at, why) for hunk in hunks if (why := hunk.elision_complaint()))
+        wrong = self.wrong or next(elided, None)
         if not wrong and not self.path:
             wrong = self.at, "the name of the file is missing"
         if not wrong and self.kind == b"Update" and not hunks and not self.destination:
@@ -276,29 +275,18 @@ class _Section:
             return [reading.invalid(name, at, span, message, **path)]
         if self.kind == b"Delete":
             return [reading.make(name, self.at, span, path=self.path, file_only=True)]
-        placeholder = is_placeholder(self.path)
         if self.kind == b"Add":
             content = "".join(f"{line}\n" for line in self.lines)
-            return [
-                reading.make(name, self.at, span, path=self.path, content=content, placeholder=placeholder)
-            ]
+            return [reading.make(name, self.at, span, path=self.path, content=content)]
         made: list[Operation | Invalid] = []
         if hunks:
             values = tuple(hunk.value(reading.lines.line(hunk.at)) for hunk in hunks)
             made.append(
                 reading.make(
                     name, self.at, span, path=self.path, hunks=values, match=TYPOGRAPHIC, whole_lines=True,
-                    final_newline=True, placeholder=placeholder,
+                    final_newline=True,
                 )
             )  # fmt: skip
         if self.destination:
             made.append(reading.make("move", self.at, span, source=self.path, destination=self.destination))
         return made
-
-    def _elision(self, hunks: list[_HunkDraft]) -> tuple[int, str] | None:
-        """Return the error of an added line that stands for omitted code."""
-        for hunk in hunks:
-            elided = find_elision("\n".join(hunk.added), "\n".join(hunk.old))
-            if elided:
-                return hunk.at, elided_content(elided[1])
-        return None

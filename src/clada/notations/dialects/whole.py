@@ -49,7 +49,7 @@ from clada.notations.markdown import (
     line_end,
     lines_above,
 )
-from clada.notations.path_text import PATH_SIGN, has_extension, is_placeholder, path_in
+from clada.notations.path_text import PATH_SIGN, has_extension, path_in
 from clada.notations.reading import UnreadableError
 from clada.operations.write import SENTENCE, Write
 from clada.text.fragments import ends_inside
@@ -339,7 +339,7 @@ class Blocks:
             return reading.invalid("write", span[0], span, wrong, path=path)
         return reading.make(
             "write", span[0], span, path=path, other_path=other, content=content, append=called.append,
-            placeholder=is_placeholder(path), named_in="" if reading.chosen else called.named_in,
+            named_in="" if reading.chosen else called.named_in,
         )  # fmt: skip
 
     def _content(self, found: _Found) -> str:
@@ -412,9 +412,9 @@ class Blocks:
 
     def _changed_otherwise(self) -> set[str]:
         """Return the paths that operations in other formats change."""
-        items = [item for block in self.reading.blocks for item in block.operations]
-        others = [item for item in items if isinstance(item, Operation) and dialect_of(item) != NAME]
-        return {path for item in others if item.changes_files for path in item.paths}
+        operations = (item for item in self.reading.operations if isinstance(item, Operation))
+        others = [item for item in operations if item.changes_files and dialect_of(item) != NAME]
+        return {path for item in others for path in item.paths}
 
     def _refuse_differing(self, path: str, numbers: list[int]) -> None:
         blocks = self.reading.blocks

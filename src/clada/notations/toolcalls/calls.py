@@ -22,8 +22,9 @@ of a session that was forked (see `conversations`) those of the last branch. `to
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-from clada.notations.markdown import only_fence
+from clada.notations.markdown import fences
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
 from clada.notations.toolcalls.conversations import Log, read_records
@@ -89,12 +90,10 @@ class Blocks:
         if data[first : first + 1] in (b"{", b"["):
             region = (first, first, end, end)
         else:
-            fence = only_fence(data, start, end)
-            if (
-                not fence
-                or fence.info.lower() not in _INFOS
-                or not _SIGN.search(data, fence.inside, fence.inside_end)
-            ):
+            fence, *others = [*islice(fences(data, start, end), 2)] or (None,)
+            if not fence or others or fence.info.lower() not in _INFOS:
+                return None
+            if not _SIGN.search(data, fence.inside, fence.inside_end):
                 return None
             region = (fence.start, fence.inside, fence.inside_end, fence.end)
             if data[fence.inside : fence.inside_end].lstrip()[:1] not in (b"{", b"["):
@@ -108,4 +107,4 @@ class Blocks:
             log.take_all(list(read_records(self.reading.data, start, end)))
         except MalformedError:
             return True
-        return bool(log.messages) or log.trajectory is not None
+        return bool(log.calls) or log.trajectory is not None

@@ -38,11 +38,18 @@ if TYPE_CHECKING:
     from clada.model import Invalid, Operation
     from clada.notations.reading import Reading
 
-    Made = tuple[int, int, int, str]  # a message, its operations from where to where, or -1; and the tool
+    Items = list[Operation | Invalid]
     Record = tuple[int, int, Any]  # its start, its end and its value
 
 
 CUT_OFF = "the message was cut off here"
+# What a message that was cut off says of itself.
+_CUT_REASONS = {
+    "stop_reason": "max_tokens",
+    "finish_reason": "length",
+    "finishReason": "MAX_TOKENS",
+    "stopReason": "length",
+}
 _WRAPPERS = frozenset(
     """
     tool_calls function_call content parts output message messages choices candidates payload
@@ -60,29 +67,34 @@ _ASSISTANT = ("assistant", "model")
 _CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId")  # of the call that a result is of
 
 
+class _MadeCall:
+    """A call of a message: its operations, or None if it changes nothing; and what became of it."""
+
+    def __init__(self, message: int, name: str, at: int, operations: Items | None, *, atomic: bool) -> None:
+        self.message, self.name, self.at, self.operations, self.atomic = message, name, at, operations, atomic
+        self.failed = self.answered = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it only shows files to the model."""
+        return self.operations is not None and all(item.name == "read" for item in self.operations)
+
+
 class Log:
-    """The messages of a conversation so far, with its directories and results."""
+    """The calls of a conversation so far, with its directories and results."""
 
     def __init__(self, reading: Reading, start: int, stop: int) -> None:
         self.reading, self._last, self._stop = reading, start, stop
         self._tools = Tools(reading)
-        self.messages: list[list[Operation | Invalid | None]] = []  # those with calls: their operations
-        self._lines: list[int] = []  # on which the messages start
+        self.calls: list[_MadeCall] = []
+        self._lines: list[int] = []  # on which the messages with calls start
         self._identity: Any = None  # of the message that a record is of
         self._last_identity: Any = None  # of the last message with calls
         self._open = False  # whether the next call is of the last message
         self._call: Call | None = None  # the last one
-        self._by_id: dict[str, Made] = {}  # the last call of each id
-        self._waiting: dict[str, deque[Made]] = {}  # those without, by tool: results come in their order
-        self._failed: list[Made] = []
-        self._reads: list[Made] = []
-        self._answered: list[Made] = []  # calls that have a result
-        self._atomic: list[Made] = []  # those of which all is done, or nothing
-        self._ignored: dict[str, int] = {}  # how many calls, by tool
-        self._first_ignored: dict[str, int] = {}  # where the first call of each is
-        self._root = self._cwd = self._base = (
-            ""  # the first working directory, the last one, its relative path
-        )
+        self._by_id: dict[str, _MadeCall] = {}  # the last call of each id
+        self._waiting: dict[str, deque[_MadeCall]] = {}  # those without, by tool: results come in their order
+        self._root = self._cwd = self._base = ""  # the first working directory, the last, its relative path
         self._roots: tuple[str, ...] = ()
         self._at = self._end = 0  # of the record
         self.trajectory: int | None = None  # the offset of a SWE-agent trajectory
@@ -134,8 +146,13 @@ class Log:
         for key, inner in value.items():
             if key in _WRAPPERS:
                 self._take_inner(value, key, inner)
-        if self._open and self._call and _is_cut(value):
-            self._refuse_last(self._call.replace(wrong=CUT_OFF))
+        if self._open and self._call and any(value.get(key) == word for key, word in _CUT_REASONS.items()):
+            asked, operations = (
+                self._tools.operations(self._call.replace(wrong=CUT_OFF)),
+                self.calls[-1].operations,
+            )
+            if asked and operations:
+                operations[-1] = asked[0]  # not all of the last call may be there
 
     def _take_inner(self, value: dict[str, Any], key: str, inner: Any) -> None:
         if isinstance(inner, list) and key in _ITEMS:
@@ -143,7 +160,7 @@ class Log:
         elif isinstance(inner, list):
             self._take_list(inner, bare=key == "tool_calls")
         elif isinstance(inner, dict) and key == "function_call":
-            self._take_function(inner, value)
+            self._add(value, inner.get("name"), inner.get("arguments"), value)
         elif isinstance(inner, dict):
             self._take_object(inner)
 
@@ -188,7 +205,7 @@ class Log:
         elif kind and kind.endswith("call_output"):
             made = self._made_as(value.get("call_id"))
             failed = _is_error(value) or (
-                made is not None and made[3] == "apply_patch" and _exit_code(value) != 0
+                made is not None and made.name == "apply_patch" and _exit_code(value) != 0
             )
         elif isinstance(value.get("functionResponse"), dict):
             response = value["functionResponse"]
@@ -200,11 +217,11 @@ class Log:
         else:
             return False
         if made:
-            (self._failed if failed else self._answered).append(made)
+            made.failed, made.answered = made.failed or failed, True
         self._open = False
         return True
 
-    def _made_as(self, identity: Any) -> Made | None:
+    def _made_as(self, identity: Any) -> _MadeCall | None:
         return self._by_id.get(identity) if isinstance(identity, str) else None
 
     def _take_call(self, value: dict[str, Any], kind: str | None, *, bare: bool) -> bool:
@@ -217,7 +234,7 @@ class Log:
         elif kind == "apply_patch_call":
             self._add(value, "apply_patch_call", value.get("operation"), value)
         elif bare and isinstance(value.get("function"), dict):
-            self._take_function(value["function"], value)
+            self._add(value, value["function"].get("name"), value["function"].get("arguments"), value)
         elif isinstance(value.get("functionCall"), dict):
             call = value["functionCall"]
             self._add(value, call.get("name"), call.get("args"), call)
@@ -227,54 +244,35 @@ class Log:
             return False
         return True
 
-    def _take_function(self, function: dict[str, Any], value: dict[str, Any]) -> None:
-        self._add(value, function.get("name"), function.get("arguments"), value)
-
-    def _add(
-        self,
-        place: dict[str, Any],
-        name: Any,
-        arguments: Any,
-        value: Mapping[str, Any],
-    ) -> None:
+    def _add(self, place: dict[str, Any], name: Any, arguments: Any, value: Mapping[str, Any]) -> None:
         """Add a call to the open message; a repeated call of the same message counts once."""
         at = place.at if isinstance(place, PlacedObject) else self._at
         name = name if isinstance(name, str) else ""
         identity = value.get("call_id", value.get("id"))
         number = self._message(at)
         known = self._made_as(identity)
-        if known and known[0] == number and self._identity is not None:
+        if known and known.message == number and self._identity is not None:
             return
-        items = self.messages[number]
         asked = self._operations(at, name, arguments)
-        made = number, len(items), -1 if asked is None else len(items) + len(asked), name
-        if asked is None:
-            self._ignored[name] = self._ignored.get(name, 0) + 1
-            self._first_ignored.setdefault(name, at)
-        else:
-            items += asked
-            if all(item.name == "read" for item in asked):
-                self._reads.append(made)
-            if len(asked) > 1 and self._call and self._tools.is_atomic(self._call):
-                self._atomic.append(made)
+        is_atomic = bool(asked and len(asked) > 1 and self._call and self._tools.is_atomic(self._call))
+        made = _MadeCall(number, name, at, asked, atomic=is_atomic)
+        made.failed = value.get("status") in ("failed", "incomplete")
+        self.calls.append(made)
         if isinstance(identity, str):
             self._by_id[identity] = made
         else:
             self._waiting.setdefault(name, deque()).append(made)
-        if value.get("status") in ("failed", "incomplete"):
-            self._failed.append(made)
 
     def _message(self, at: int) -> int:
         """Return the number of the message that a call is of: a record may go on with the last one."""
         goes_on = self._identity is not None and self._identity == self._last_identity
-        if not self._open and not (goes_on and self.messages):
-            self.messages.append([])
+        if not self._open and not (goes_on and self._lines):
             self._lines.append(self.reading.lines.line(at))
             self._last_identity = self._identity
         self._open = True
-        return len(self.messages) - 1
+        return len(self._lines) - 1
 
-    def _operations(self, at: int, name: str, arguments: Any) -> list[Operation | Invalid] | None:
+    def _operations(self, at: int, name: str, arguments: Any) -> Items | None:
         """Return the operations of a call. Its span begins where the one before it ended."""
         wrong = ""
         if isinstance(arguments, str):
@@ -286,38 +284,35 @@ class Log:
             self._last = self._end
         return asked
 
-    def _refuse_last(self, call: Call) -> None:
-        """Refuse the last call, of which not all is there."""
-        items, asked = self.messages[-1], self._tools.operations(call)
-        if asked and items:
-            items[-1] = asked[0]
-
     def finish(self, *, complete: bool = True) -> None:
-        """Add the operations of all messages but those of calls that failed."""
-        self._leave_out_answered_reads()
-        for number, start, end, name in self._failed:
-            if end < 0:
-                self._ignored[name] -= 1
-            else:
-                self.messages[number][start:end] = [None] * (end - start)
-        atomic = {made[0] for made in self._atomic if made not in self._failed}
-        for number, items in enumerate(self.messages):
-            left = [item for item in items if item is not None]
-            if left:
-                self.reading.complete += len(left)
-                self.reading.add_block(self._lines[number], left, atomic=number in atomic)
+        """Add the operations of all messages but those of calls that failed, and note what is left out.
+
+        Reads that have a result, or come before the last message, are left out: the model has gone on.
+        """
+        ignored: dict[str, list[int]] = {}  # by tool, where calls are that change nothing
+        counting: list[list[_MadeCall]] = [[] for _ in self._lines]  # by message
+        for call in self.calls:
+            is_over = call.answered or call.message < len(self._lines) - 1
+            if call.operations is None or (call.is_read and is_over):
+                ignored.setdefault(call.name, []).extend([] if call.failed else [call.at])
+            elif not call.failed:
+                counting[call.message].append(call)
+        for line, calls in zip(self._lines, counting, strict=True):
+            items = [item for call in calls for item in call.operations or ()]
+            if items:
+                self.reading.complete += len(items)
+                self.reading.add_block(line, items, atomic=any(call.atomic for call in calls))
         if complete:
             self._cover()
-        self._note()
-
-    def _leave_out_answered_reads(self) -> None:
-        """Leave out reads that have a result, or come before the last message: the model has gone on."""
-        for made in self._reads:
-            number, start, end, name = made
-            if made in self._answered or number < len(self.messages) - 1:
-                self.messages[number][start:end] = [None] * (end - start)
-                self._ignored[name] = self._ignored.get(name, 0) + 1
-                self._first_ignored.setdefault(name, 0)
+        notes = Ignored(self.reading)
+        for name, places in ignored.items():
+            if places:
+                notes.add(name, places[0], len(places), known=plain_name(name) in KNOWN)
+        failed = sum(call.failed for call in self.calls)
+        if failed:
+            self.reading.ignored = True
+            calls_left_out = "1 call that failed was" if failed == 1 else f"{failed} calls that failed were"
+            self.reading.notes.append(f"{calls_left_out} left out")
 
     def _cover(self) -> None:
         """Let the last operation go to the end."""
@@ -328,40 +323,11 @@ class Log:
         covering = last.replace(span=(last.span[0], self._stop))
         blocks[-1] = blocks[-1].replace(operations=(*others, covering))
 
-    def _note(self) -> None:
-        """Note which calls are not operations, and how many failed."""
-        ignored = Ignored(self.reading)
-        for name, count in self._ignored.items():
-            if count:
-                at = self._first_ignored[name]
-                ignored.add(name, at, count, known=plain_name(name) in KNOWN)
-        failed = len(set(self._failed))
-        if failed:
-            self.reading.ignored = True
-            calls = "1 call that failed was" if failed == 1 else f"{failed} calls that failed were"
-            self.reading.notes.append(f"{calls} left out")
-
 
 def _kind_and_role(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the type of an object and the role of its message, if they are given."""
     kind, role = value.get("type"), value.get("role")
     return kind if isinstance(kind, str) else None, role if isinstance(role, str) else None
-
-
-def _word(value: Mapping[str, Any], key: str) -> str | None:
-    """Return the value of a key, if it is a text."""
-    word = value.get(key)
-    return word if isinstance(word, str) else None
-
-
-def _is_cut(value: Mapping[str, Any]) -> bool:
-    """Whether a message says of itself that it was cut off: its last call may be, too."""
-    return (
-        value.get("stop_reason") == "max_tokens"
-        or value.get("finish_reason") == "length"
-        or value.get("finishReason") == "MAX_TOKENS"
-        or value.get("stopReason") == "length"
-    )
 
 
 def _is_trajectory(value: Mapping[str, Any]) -> bool:
@@ -404,7 +370,7 @@ def _bare(value: Mapping[str, Any]) -> tuple[str, Any] | None:
         return (name, arguments) if plain_name(name) in KNOWN and key and not schema else None
     if name is not None:
         return None
-    if _word(value, "command") in EDITOR_COMMANDS and "path" in value:
+    if "path" in value and any(value.get("command") == command for command in EDITOR_COMMANDS):
         return "str_replace_based_edit_tool", value
     if "file_path" in value and "old_string" in value and "new_string" in value:
         return "Edit", value

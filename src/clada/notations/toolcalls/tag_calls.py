@@ -9,13 +9,13 @@ import re
 
 from clada.model import Invalid
 from clada.notations.json import ValueReader
-from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
 from clada.notations.toolcalls import tag_text
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import (
     ARGUMENTS,
+    FIELDS,
     KNOWN,
     Call,
     Ignored,
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
     Items = list[Operation | Invalid]
 
-FILES = frozenset(("content", "contents", "file_text"))  # parameters that are whole files
-EXACT = frozenset(
-    "old_string oldString old_str old_text oldText new_string newString new_str new_text newText".split()
-)
+FILES = (*FIELDS["content"], "file_text")  # parameters that are whole files
+EXACT = (*FIELDS["old"], *FIELDS["new"])
 # How each of them starts, at the start of a line.
 STARTS = (
     rb"<(?P<invokes>(?:[\w-]+:)?function_calls)>(?=\s*+(?:\Z|<(?:[\w-]+:)?invoke\b|<[\w:-]*+\Z))"
@@ -225,13 +223,8 @@ class CallsInTags:
         complaint = tag_text.escape_complaint(text, path)
         if complaint:
             return [reading.invalid(operation, at, span, complaint, path=path)]
-        content = end_with_line_break(text)
-        placeholder, append = is_placeholder(path), name == "append"
-        return [
-            reading.make(
-                operation, at, span, path=path, content=content, append=append, placeholder=placeholder
-            )
-        ]
+        content, append = end_with_line_break(text), name == "append"
+        return [reading.make(operation, at, span, path=path, content=content, append=append)]
 
 
 def _name_and_arguments(value: Any, wrong: str) -> tuple[str, Any, str]:

@@ -12,7 +12,10 @@ from clada.model import Invalid
 from clada.notations.dialects import sr
 from clada.notations.markdown import MARKDOWN, fence_line
 from clada.notations.reading import Reading, UnreadableError
-from clada.text.elision import elided_content, find_elision
+from clada.notations.toolcalls.tools import RefusedCallError
+from clada.operations.edit import Hunk
+from clada.text.elision import elision_complaint
+from clada.text.line_endings import end_with_line_break
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from clada.notations.reading import Span
 
 MARKUP = (".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte")
-MOST_DIGITS = 9
 ESCAPED = "the text has &lt; and &gt; in place of < and >: write the signs themselves"
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&"))
 NO_BLOCK = "there is no SEARCH block in it"
@@ -68,11 +70,6 @@ def content(data: bytes, span: Span, path: str) -> Span:
     return start, end
 
 
-def number(text: str) -> int | None:
-    """Return the number of a line, or None if it is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
-
-
 def without_entities(text: str) -> str:
     """Return a text with the signs that the common entities stand for."""
     for entity, sign in ENTITIES:
@@ -94,10 +91,20 @@ def escape_complaint(text: str, path: str = "", known: str = "") -> str | None:
     return None if path.endswith(MARKUP) and (known or not _ESCAPED_TAG.search(text)) else ESCAPED
 
 
-def elision_complaint(text: str, known: str = "") -> str | None:
-    """Return the error of a text with a line that stands for omitted code."""
-    elided = find_elision(text, known)
-    return elided_content(elided[1]) if elided else None
+def file_text(text: str, path: str) -> str:
+    """Return the content of a file, which ends in a line break; refuse one that is escaped."""
+    wrong = escape_complaint(text, path)
+    if wrong:
+        raise RefusedCallError(wrong)
+    return end_with_line_break(text)
+
+
+def replacement(old: str, new: str, path: str, field: str) -> Hunk:
+    """Return the replacement of a text; refuse one that is empty, escaped or stands for other code."""
+    wrong = complaint(new, path, old) if old else "Empty search text not allowed"
+    if wrong:
+        raise RefusedCallError(wrong, field)
+    return Hunk(old, new)
 
 
 def is_escaped(text: str) -> bool:
@@ -170,7 +177,7 @@ def search_blocks(
             at = blocks.read(place, at)
     except UnreadableError as error:
         wrong = error.offset, error.message
-    items = [item for block in inner.blocks for item in block.operations]
+    items = inner.operations
     if wrong or not items:
         at, message = wrong or (whole[0], NO_BLOCK)
         items.append(reading.invalid("edit", at, whole, message, path=path))

@@ -19,16 +19,15 @@ The text between two literal words counts, without entities: a value ends at the
 from __future__ import annotations
 
 from clada.errors import shortened
-from clada.grammar import WRONG_RANGE, read_range
+from clada.grammar import WRONG_RANGE, read_number, read_range
 from clada.notations.markdown import LinePattern
-from clada.notations.path_text import is_placeholder
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.toolcalls import tag_text
 from clada.notations.toolcalls.tag_calls import STARTS, CallsInTags, unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
 from clada.notations.toolcalls.tools import Arguments, RefusedCallError, decode_json
 from clada.operations.edit import BLANKS, Hunk
-from clada.text.line_endings import end_with_line_break
+from clada.text.elision import elision_complaint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,62 +178,54 @@ class _Tool:
 
     def _content(self, path: str) -> str:
         """Return the content of a file, or a part of one."""
-        text = self.data[slice(*tag_text.content(self.data, self._long("content"), path))].decode()
-        complaint = tag_text.escape_complaint(text, path)
-        if complaint:
-            raise RefusedCallError(complaint)
-        return end_with_line_break(text)
+        span = tag_text.content(self.data, self._long("content"), path)
+        return tag_text.file_text(self.data[slice(*span)].decode(), path)
 
     def _write_to_file(self) -> Items:
         path = self._path()
-        return self._make("write", path=path, content=self._content(path), placeholder=is_placeholder(path))
+        return self._make("write", path=path, content=self._content(path))
 
     def _replace_in_file(self) -> Items:
         path, span = self._path(), self._long("diff")
         text = tag_text.strip_blanks(self.data, span)
         if not text.startswith("{"):
             return self._blocks(path, span, CLINE)
-        edits = Arguments(_object(decode_json(text, "diff"))).objects("replacements")
-        return [edit for each in edits for edit in self._replacement(path, each)]
+        edits = decode_json(text, "diff")
+        if not isinstance(edits, dict):
+            raise RefusedCallError("Invalid value for 'diff': must be an object", "diff")
+        each = Arguments(edits).objects("replacements")
+        return [edit for replacement in each for edit in self._replacement(path, replacement)]
 
     def _replacement(self, path: str, edit: Arguments) -> Items:
         """Return one of Cline's replacements in JSON."""
-        old, new = edit.text("old"), edit.text("new")
-        complaint = tag_text.complaint(new, path, old)
-        if complaint or not old:
-            raise RefusedCallError(complaint or "Empty search text not allowed", "diff")
-        hunks = (Hunk(old, new),)
-        return self._make("edit", path=path, hunks=hunks, match=BLANKS, placeholder=is_placeholder(path))
+        hunk = tag_text.replacement(edit.text("old"), edit.text("new"), path, "diff")
+        return self._make("edit", path=path, hunks=(hunk,), match=BLANKS)
 
     def _apply_diff(self) -> Items:
         """Return the edits of one file; or of several, each with diffs of its own."""
-        arguments = self._between("args", self.inside)
+        arguments = self._span("args", self.inside)
         if not arguments:
             return self._blocks(self._path(), self._long("diff"), ROO)
         made: Items = []
-        for file in self._each("file", arguments[0]):
+        for file in self._each("file", arguments):
             span = self._span("path", file)
             path = tag_text.strip_blanks(self.data, span) if span else ""
             if not path:
                 raise RefusedCallError("Missing required field 'path'", "path")
             for diff in self._each("diff", file):
-                content, line = self._span("content", diff), self._between("start_line", diff)
-                near = tag_text.number(tag_text.strip_blanks(self.data, line[0])) if line else None
+                content, line = self._span("content", diff), self._span("start_line", diff)
+                near = read_number(tag_text.strip_blanks(self.data, line)) if line else None
                 made += self._blocks(path, content or diff, ROO.replace(near=near or None))
         if not made:
             raise RefusedCallError("Missing required field 'path'", "path")
         return made
 
-    def _between(self, name: str, within: Span) -> list[Span]:
-        """Return where the first value of this name is, if there is one."""
-        return self._each(name, within, most=1)
-
-    def _each(self, name: str, within: Span, most: int = 1 << 20) -> list[Span]:
+    def _each(self, name: str, within: Span) -> list[Span]:
         """Return where the values of this name are, one after the other."""
         found: list[Span] = []
         at, end = within
         opening, closing = f"<{name}>".encode(), f"</{name}>".encode()
-        while len(found) < most and (opened := self.data.find(opening, at, end)) >= 0:
+        while (opened := self.data.find(opening, at, end)) >= 0:
             first = opened + len(opening)
             closed = self.data.find(closing, first, end)
             if closed < 0:
@@ -248,15 +239,15 @@ class _Tool:
         return search_blocks(self.reading, self.whole, inside, path, manner)
 
     def _insert_content(self) -> Items:
-        path, number = self._path(), tag_text.number(self._value("line"))
+        path, number = self._path(), read_number(self._value("line"))
         if number is None:
             raise RefusedCallError("Invalid value for 'line': must be a number", "line")
         text = self._content(path)
-        elided = tag_text.elision_complaint(text)
+        elided = elision_complaint(text)
         if elided:
             raise RefusedCallError(elided)
         hunk = Hunk("", text, after_line=number - 1) if number else Hunk("", text, at_end=True)
-        return self._make("edit", path=path, hunks=(hunk,), placeholder=is_placeholder(path))
+        return self._make("edit", path=path, hunks=(hunk,))
 
     def _search_and_replace(self) -> Items:
         path, old, new = self._path(), self._value("search"), self._value("replace", "")
@@ -266,12 +257,8 @@ class _Tool:
         for name in ("start_line", "end_line"):
             if self._value(name, ""):
                 raise RefusedCallError(f"'{name}' is not supported: use <apply_diff> with its lines", name)
-        complaint = tag_text.complaint(new, path, old)
-        if complaint or not old:
-            raise RefusedCallError(complaint or "Empty search text not allowed", "search")
-        hunks = (Hunk(old, new),)
-        placeholder = is_placeholder(path)
-        return self._make("edit", path=path, hunks=hunks, count="all", match=BLANKS, placeholder=placeholder)
+        hunk = tag_text.replacement(old, new, path, "search")
+        return self._make("edit", path=path, hunks=(hunk,), count="all", match=BLANKS)
 
     def _execute_command(self) -> Items:
         command, directory = self._value("command"), self._value("cwd", "")
@@ -283,14 +270,14 @@ class _Tool:
 
     def _read_file(self) -> Items:
         """Return the read of one file; or of several, each with a range of its own."""
-        arguments = self._between("args", self.inside)
+        arguments = self._span("args", self.inside)
         if not arguments:
             first, last = self._value("start_line", ""), self._value("end_line", "")
             return self._read(self._path(), f"{first or 1}-{last}" if first or last else "")
         made: Items = []
-        for file in self._each("file", arguments[0]):
-            texts = [self._between(name, file) for name in ("path", "line_range")]
-            path, lines = (tag_text.strip_blanks(self.data, span[0]) if span else "" for span in texts)
+        for file in self._each("file", arguments):
+            spans = [self._span(name, file) for name in ("path", "line_range")]
+            path, lines = (tag_text.strip_blanks(self.data, span) if span else "" for span in spans)
             made += self._read(path, lines)
         return made or self._read("", "")
 
@@ -300,9 +287,3 @@ class _Tool:
         if lines and not read_range(lines):
             raise RefusedCallError(f"Invalid value for 'line_range': {WRONG_RANGE}", "line_range")
         return self._make("read", path=path, lines=lines or None)
-
-
-def _object(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise RefusedCallError("Invalid value for 'diff': must be an object", "diff")
-    return value

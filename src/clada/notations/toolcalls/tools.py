@@ -11,18 +11,20 @@ import re
 from shlex import join
 
 from clada.errors import shortened
+from clada.grammar import read_number
 from clada.model import Invalid, NotApplied, Operation
 from clada.notations.dialects import v4a
 from clada.notations.json import strict_value
-from clada.notations.path_text import is_placeholder, relative
+from clada.notations.path_text import relative
 from clada.notations.reading import Reading, UnreadableError, shown_lines
 from clada.operations.edit import TYPOGRAPHIC, Hunk
-from clada.text.elision import elided_content, find_elision
+from clada.text.elision import elision_complaint
+from clada.text.escape import first_few
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     Items = list[Operation | Invalid]
@@ -113,15 +115,9 @@ class Ignored:
         if self._note is None:
             self._note = len(self._reading.notes)
             self._reading.notes.append("")
-        self._reading.notes[self._note] = _left_out(self._counts)
-
-
-def _left_out(counts: Mapping[str, int]) -> str:
-    """Return the note on calls that change nothing."""
-    total, names = sum(counts.values()), list(map(_printable, counts))
-    named = ", ".join(names[:MOST_NAMED]) + (", …" if names[MOST_NAMED:] else "")
-    calls = "1 call changes nothing and was" if total == 1 else f"{total} calls change nothing and were"
-    return f"{calls} ignored: {named}"
+        total, named = sum(self._counts.values()), first_few([*map(_printable, self._counts)], MOST_NAMED)
+        calls = "1 call changes nothing and was" if total == 1 else f"{total} calls change nothing and were"
+        self._reading.notes[self._note] = f"{calls} ignored: {named}"
 
 
 def _printable(name: str) -> str:
@@ -136,21 +132,19 @@ class Tools:
 
     def operations(self, call: Call) -> Items | None:
         """Return the operations of a call; None if it changes nothing."""
-        name, arguments = plain_name(call.name), call.arguments
-        way = self.way(name, arguments if isinstance(arguments, dict) else {})
+        arguments = call.arguments
+        way = self.way(plain_name(call.name), arguments if isinstance(arguments, dict) else {})
         if way is None:
             return None
+        if call.wrong:
+            return [self._invalid(call, way, RefusedCallError(call.wrong))]
+        if not isinstance(arguments, dict):
+            must = "Invalid value for 'arguments': must be an object"
+            return [self._invalid(call, way, RefusedCallError(must, "arguments"))]
         try:
-            return self._make_operations(call, way)
+            made: Items = getattr(self, f"_{way}")(call, Arguments(arguments))
         except RefusedCallError as refused:
             return [self._invalid(call, way, refused)]
-
-    def _make_operations(self, call: Call, way: str) -> Items:
-        if call.wrong:
-            raise RefusedCallError(call.wrong)
-        if not isinstance(call.arguments, dict):
-            raise RefusedCallError("Invalid value for 'arguments': must be an object", "arguments")
-        made: Items = getattr(self, f"_{way}")(call, Arguments(call.arguments))
         return made
 
     def way(self, name: str, values: Mapping[str, Any]) -> str | None:
@@ -173,17 +167,13 @@ class Tools:
 
     def _invalid(self, call: Call, way: str, refused: RefusedCallError) -> Invalid:
         name = way if way in ("write", "move", "remove", "read", "run") else "edit"
-        fields: dict[str, str] = {}
-        for field in ("path", "command"):
-            arguments = Arguments(call.arguments if isinstance(call.arguments, dict) else {})
-            try:
-                fields[field] = arguments.text(field)
-            except RefusedCallError:
-                continue
-        kept = {"command"} if name == "run" else {"path"}
-        shown = {field: value for field, value in fields.items() if field in kept}
-        if "path" in shown:
-            shown["path"] = self._path(call, shown["path"])
+        field = "command" if name == "run" else "path"
+        shown: dict[str, str] = {}
+        try:
+            text = Arguments(call.arguments if isinstance(call.arguments, dict) else {}).text(field)
+            shown[field] = text if field == "command" else self._path(call, text)
+        except RefusedCallError:
+            pass  # it is not given, or not a text
         place = call.at, call.span[1]
         made = self.reading.invalid(name, call.at, place, refused.message, refused.field, **shown)
         return made.replace(span=call.span)
@@ -213,7 +203,7 @@ class Tools:
 
     def _file(self, call: Call, path: str, content: str, **how: Any) -> Operation | Invalid:
         _check_escapes(content)
-        return self._make("write", call, path=path, content=content, placeholder=is_placeholder(path), **how)
+        return self._make("write", call, path=path, content=content, **how)
 
     def _edit(self, call: Call, arguments: Arguments) -> Items:
         return [self._replacement(call, self._path_of(call, arguments), arguments)]
@@ -232,10 +222,8 @@ class Tools:
             raise RefusedCallError(
                 "Invalid value for 'expected_replacements': must be positive", "expected_replacements"
             )
-        return self._make(
-            "edit", call, path=path, hunks=(Hunk(old, new),), count=count, match=TYPOGRAPHIC,
-            placeholder=is_placeholder(path),
-        )  # fmt: skip
+        hunks = (Hunk(old, new),)
+        return self._make("edit", call, path=path, hunks=hunks, count=count, match=TYPOGRAPHIC)
 
     def _edits(self, call: Call, arguments: Arguments) -> Items:
         """Return the edits of one file, or of several, each of which sees the result of those before."""
@@ -259,8 +247,7 @@ class Tools:
             line, text = arguments.number("insert_line"), arguments.text("inserted")
             _check_escapes(text)
             _check_omissions(text)
-            hunks = (Hunk("", text, after_line=line),)
-            return [self._make("edit", call, path=path, hunks=hunks, placeholder=is_placeholder(path))]
+            return [self._make("edit", call, path=path, hunks=(Hunk("", text, after_line=line),))]
         if command == "undo_edit":
             raise RefusedCallError(
                 "undo_edit is not carried out: write the edit that brings back what was there"
@@ -290,7 +277,8 @@ class Tools:
 
     def _run(self, call: Call, arguments: Arguments) -> Items:
         words = arguments.words("command")
-        directory = self._directory(call, arguments)
+        has_directory = arguments.has("directory")
+        directory = self._place(call, arguments.text("directory")) if has_directory else call.base
         if isinstance(words, list) and words[0] in ("apply_patch", "applypatch") and words[1:]:
             return self.patch_operations(call, words[1], directory)
         command = words if isinstance(words, str) else _command(words)
@@ -307,12 +295,6 @@ class Tools:
             there = call.replace(base=directory) if directory else call
             return [self._make("read", call, path=self._path(there, shown[0]), lines=shown[1])]
         return [self._make("run", call, command=command, dir=directory or None)]
-
-    def _directory(self, call: Call, arguments: Arguments) -> str:
-        """Return where a command runs, from the workspace; nothing for the workspace itself."""
-        if not arguments.has("directory"):
-            return call.base
-        return self._place(call, arguments.text("directory"))
 
     def _place(self, call: Call, written: str) -> str:
         """Return a directory as the workspace has it; nothing for the workspace itself."""
@@ -334,7 +316,7 @@ class Tools:
                 at = blocks.read(place, at)
         except UnreadableError as error:
             raise RefusedCallError(error.message) from None
-        items = [item for block in inner.blocks for item in block.operations]
+        items = inner.operations
         if not items:
             raise RefusedCallError("this is not a patch: it has no *** Begin Patch")
         there = call.replace(base=directory) if directory else call
@@ -380,9 +362,9 @@ def _check_escapes(content: str) -> None:
 
 def _check_omissions(new: str, old: str = "") -> None:
     """Refuse a text with a line that stands for other code, unless the text that it replaces has it."""
-    elided = find_elision(new, old)
+    elided = elision_complaint(new, old)
     if elided:
-        raise RefusedCallError(elided_content(elided[1]))
+        raise RefusedCallError(elided)
 
 
 def _lines(arguments: Arguments) -> str | None:
@@ -449,9 +431,7 @@ class Arguments:
         """Return a text."""
         value = self.value(field, default)
         if not isinstance(value, str):
-            raise RefusedCallError(
-                f"Invalid value for '{self.name(field)}': must be a string", self.name(field)
-            )
+            raise self._invalid(field, "a string")
         return value if value.isascii() else self._encodable(field, value)
 
     def flag(self, field: str) -> bool:
@@ -462,39 +442,31 @@ class Arguments:
     def number(self, field: str, default: int | None = None) -> int:
         """Return a number that is not negative."""
         value = self.value(field, default)
-        if (
-            isinstance(value, str)
-            and value.strip().isascii()
-            and value.strip().isdigit()
-            and len(value) <= MOST_DIGITS
-        ):
-            value = int(value)
+        value = read_number(value.strip()) if isinstance(value, str) else value
         if type(value) is not int or not 0 <= value < 10**MOST_DIGITS:
-            raise RefusedCallError(
-                f"Invalid value for '{self.name(field)}': must be a number", self.name(field)
-            )
+            raise self._invalid(field, "a number")
         return value
 
     def numbers(self, field: str) -> list[int]:
         """Return a list of numbers, the last of which may be negative."""
-        value = self.value(field)
-        if isinstance(value, str):
-            value = decode_json(value, self.name(field) or field)
-        if not isinstance(value, list) or not value or not all(type(each) is int for each in value):
-            name = self.name(field)
-            raise RefusedCallError(f"Invalid value for '{name}': must be a list of numbers", name)
-        return value
+        return self._list(field, "numbers", lambda each: type(each) is int)
 
     def objects(self, field: str) -> list[Arguments]:
         """Return a list of objects."""
+        return [Arguments(each) for each in self._list(field, "objects", lambda each: isinstance(each, dict))]
+
+    def _list(self, field: str, what: str, is_one: Callable[[Any], bool]) -> list[Any]:
+        """Return a list that is not empty; it may be given as a text of JSON."""
         value = self.value(field)
         if isinstance(value, str):
             value = decode_json(value, self.name(field) or field)
-        if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-            raise RefusedCallError(
-                f"Invalid value for '{self.name(field)}': must be a list of objects", self.name(field)
-            )
-        return [Arguments(each) for each in value]
+        if not isinstance(value, list) or not value or not all(map(is_one, value)):
+            raise self._invalid(field, f"a list of {what}")
+        return value
+
+    def _invalid(self, field: str, must: str) -> RefusedCallError:
+        name = self.name(field)
+        return RefusedCallError(f"Invalid value for '{name}': must be {must}", name)
 
     def words(self, field: str) -> str | list[str]:
         """Return a text, or a list of such."""

@@ -8,6 +8,8 @@ cannot express. The caller parses the written document and compares (see `conver
 
 from __future__ import annotations
 
+from shlex import quote
+
 from clada.text.diff import line_changes
 from clada.values import Value
 
@@ -45,11 +47,8 @@ def lines_of(text: str) -> list[str]:
 
 
 def quote_word(text: str) -> str:
-    """Return a text as a word of a command."""
-    if text and all(char.isalnum() or char in "._/-+@" for char in text) and not text.startswith("-"):
-        return text
-    word = f"./{text}" if text.startswith("-") else text
-    return "'" + word.replace("'", "'\\''") + "'"
+    """Return a path as a word of a command; one with a dash in front must not look like an option."""
+    return quote(f"./{text}" if text.startswith("-") else text)
 
 
 def replacements(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from clada.notations.write import CannotSayError, FileChange, lines_of, quote_word, replacements
-from clada.text.diff import NO_BREAK, diff_hunks, line_changes, split_lines
+from clada.text.diff import NO_BREAK, common_ends, diff_hunks, line_changes, split_lines
 from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
@@ -85,10 +85,7 @@ def _v4a_section(change: FileChange) -> Iterator[str]:
 
 def _v4a_hunk(old: list[str], new: list[str]) -> Iterator[str]:
     """Yield the lines of a hunk: those that are equal at both ends are context."""
-    least = min(len(old), len(new))
-    start = next((at for at in range(least) if old[at] != new[at]), least)
-    rest = least - start
-    end = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
+    start, end = common_ends(old, new)
     yield from _with_sign(" ", "".join(old[:start]))
     yield from _with_sign("-", "".join(old[start : len(old) - end]))
     yield from _with_sign("+", "".join(new[start : len(new) - end]))

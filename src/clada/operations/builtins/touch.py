@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 SECOND = 10**9
 MAX_DIGITS = 17  # of a number of seconds, for every system
 DIGITS = frozenset("0123456789")
-# Digits of -t: month, day, hour and minute; with a year of two digits; with a year of four.
-BARE, WITH_YEAR, WITH_CENTURY = 8, 10, 12
-CENTURY_TURN = 69  # two-digit years from here on are of the twentieth century
+# By the number of digits of -t: without a year, with two digits of it, with four.
+STAMPS = {8: "%Y%m%d%H%M", 10: "%y%m%d%H%M", 12: "%Y%m%d%H%M"}
 
 
 def touch(job: BuiltInJob) -> None:
@@ -106,31 +105,17 @@ def read_date(text: str) -> int | None:
 def read_stamp(text: str) -> int | None:
     """Return the time of touch -t: [[CC]YY]MMDDhhmm[.ss]."""
     digits, dot, seconds = text.partition(".")
-    year = _year(digits)
-    if year is None or not DIGITS.issuperset(digits + seconds) or len(seconds) != (2 if dot else 0):
+    form = STAMPS.get(len(digits))
+    if not form or not DIGITS.issuperset(digits + seconds) or len(seconds) != (2 if dot else 0):
         return None
-    rest = digits[-BARE:]
-    month, day, hour, minute = (int(rest[at : at + 2]) for at in range(0, BARE, 2))
     from datetime import datetime  # see above
 
+    year = "" if len(digits) > min(STAMPS) else f"{time.localtime().tm_year}"
     try:
-        moment = datetime(year, month, day, hour, minute, int(seconds or 0))  # noqa: DTZ001 (local time is meant)
-        return _nanoseconds(moment)
+        # A local time is meant. Two digits of a year are those from 1969 to 2068.
+        return _nanoseconds(datetime.strptime(f"{year}{digits}{seconds or '00'}", f"{form}%S"))  # noqa: DTZ007
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _year(digits: str) -> int | None:
-    if not DIGITS.issuperset(digits):
-        return None
-    if len(digits) == BARE:
-        return time.localtime().tm_year
-    if len(digits) == WITH_CENTURY:
-        return int(digits[:4])
-    if len(digits) == WITH_YEAR:
-        year = int(digits[:2])
-        return year + (1900 if year >= CENTURY_TURN else 2000)
-    return None
 
 
 def _seconds(text: str) -> int | None:

@@ -94,13 +94,13 @@ class _Body:
         """Carry out one command; return the outcome if the run ends with it."""
         if isinstance(how, BuiltIn):
             return self._run_built_in(how)
-        for reader in how.parts if isinstance(how, Piped) else (how,) if isinstance(how, Allowed) else ():
-            operands.check(self.world.files, reader, self.here)
-        if self.world.settings.dry_run:
-            return self._skip_in_dry_run()
-        if isinstance(how, Piped):
-            return self._run_piped(how)
-        return self._run_allowed(how) if isinstance(how, Allowed) else self._run_approved(how)
+        dry_run = self.world.settings.dry_run
+        if isinstance(how, Allowed | Piped):
+            readers = how.parts if isinstance(how, Piped) else (how,)
+            for reader in readers:
+                operands.check(self.world.files, reader, self.here)
+            return self._skip_in_dry_run() if dry_run else self._run_readers(readers)
+        return self._skip_in_dry_run() if dry_run else self._run_approved(how)
 
     def _skip_in_dry_run(self) -> Skipped:
         lacking = self.permit.lacking
@@ -120,27 +120,21 @@ class _Body:
     def _print(self, line: str) -> None:
         self.shared.emit([self.world.secrets.mask(line)])
 
-    def _run_allowed(self, how: Allowed) -> Failed | None:
+    def _run_readers(self, parts: Sequence[Allowed]) -> Failed | None:
+        """Run an allowed program, or several in a pipeline: their time and output are limited together."""
         self.world.secrets.refresh()
-        program = launch.reader(self.world, how, self.here)
-        self.world.confinement = self.world.confinement or program.layer
+        programs = [launch.reader(self.world, part, self.here) for part in parts]
+        self.world.confinement = self.world.confinement or programs[0].layer
         allowance = Allowance(self.printed, launch.READER_OUTPUT)
-        if not how.whole_repository:
-            return self._start([program], allowance)
+        if not parts[0].whole_repository:
+            return self._start(programs, allowance)
         self.world.tree_after = None
         self.world.note_file_changes()
         launch.scan_before(self.world)
         try:
-            return self._start([program], allowance)
+            return self._start(programs, allowance)
         finally:
             launch.scan_after(self.world, stash=True)
-
-    def _run_piped(self, how: Piped) -> Failed | None:
-        """Run a pipeline of readers; their time and output are limited together."""
-        self.world.secrets.refresh()
-        programs = [launch.reader(self.world, part, self.here) for part in how.parts]
-        self.world.confinement = self.world.confinement or programs[0].layer
-        return self._start(programs, Allowance(self.printed, launch.READER_OUTPUT))
 
     def _run_approved(self, how: Approved) -> Failed | None:
         self.world.secrets.refresh()

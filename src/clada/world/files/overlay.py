@@ -11,7 +11,7 @@ from clada.values import Value
 from clada.world.files.content import Addition, check_utf8
 from clada.world.files.paths import display_path, early_imports, refuse_early_import
 from clada.world.files.stat import Entry, errno_error, not_a_directory, refuse_shared
-from clada.world.files.tree import walk
+from clada.world.files.tree import content_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class Overlay:
             places.update(_files_below(self.under, parts))
         known: dict[Parts, bytes | None] = {}
         contents = (
-            (parts, _content(self.under, parts), self._content(parts, known)) for parts in sorted(places)
+            (parts, content_of(self.under, parts), self._content(parts, known)) for parts in sorted(places)
         )
         return [(display_path(parts), old, new) for parts, old, new in contents if old != new]
 
@@ -307,9 +307,9 @@ class Overlay:
         branch, _on_disk = self._find_node(parts)
         origin = branch.made.origin if branch and branch.made else None
         if origin is None:
-            return _content(self, parts)
+            return content_of(self, parts)
         if origin not in known:
-            known[origin] = _content(self, parts)
+            known[origin] = content_of(self, parts)
         return known[origin]
 
     def _changed_paths(self) -> list[Parts]:
@@ -374,14 +374,6 @@ def _files_below(files: Workspace | Overlay, parts: Parts) -> list[Parts]:
         return [below for below, kind in walk(files, parts) if kind.kind == "file"] if is_directory else []
     except CladaError:
         return []
-
-
-def _content(files: Workspace | Overlay, parts: Parts) -> bytes | None:
-    try:
-        entry = files.entry(parts)
-        return files.load(parts) if entry and entry.kind == "file" else None
-    except CladaError:
-        return None
 
 
 def _mode(files: Workspace | Overlay, parts: Parts) -> str | None:

@@ -34,6 +34,17 @@ def existing(files: Files, parts: Parts) -> Entry:
     return entry
 
 
+def content_of(files: Files, place: str | Parts, largest: int | None = None) -> bytes | None:
+    """Return the content of a file; None if there is none, it cannot be read, or it has more bytes."""
+    try:
+        parts = files.locate(place) if isinstance(place, str) else place
+        entry = files.entry(parts)
+        is_wanted = entry and entry.kind == "file" and (largest is None or entry.size <= largest)
+        return files.load(parts) if is_wanted else None
+    except CladaError:
+        return None
+
+
 def walk(
     files: Files, top: Parts, enter: Callable[[str], bool] = lambda _name: True
 ) -> Iterator[tuple[Parts, Entry]]:
