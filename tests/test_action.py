@@ -127,7 +127,7 @@ def test_commands_need_approval_by_their_exact_text(runner: Runner) -> None:
     assert (runner.workspace / "b.txt").read_text() == "ran\n"
 
 
-def test_the_plan_is_a_page(runner: Runner) -> None:
+def test_the_plan_is_written_as_a_page(runner: Runner) -> None:
     page = runner.temp / "plan.html"
     runner.step(answer=WRITE + RUN, plan=str(page))
     assert "<!doctype html>" in page.read_text().lower()

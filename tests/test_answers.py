@@ -49,7 +49,7 @@ def test_answer(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_looking_first(name: str, tmp_path: Path) -> None:
+def test_a_plan_changes_nothing_and_predicts_success_and_failure(name: str, tmp_path: Path) -> None:
     """Looking first changes nothing, and foretells success and failure."""
     case, workspace = ANSWERS / name, _workspace(name, tmp_path)
     arguments, code, _said, _noted = _expected(case)

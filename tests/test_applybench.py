@@ -167,7 +167,7 @@ def test_the_report_counts_what_was_scored(cases: list[Case], tmp_path: Path) ->
     assert [r.to_dict() for r in run_cases(some, planted)] == [r.to_dict() for r in results[: len(some)]]
 
 
-def test_scores() -> None:
+def test_each_kind_of_result_gets_its_score() -> None:
     """The table of scores."""
     before, after, other = {"a": b"1\n"}, {"a": b"2\n"}, {"a": b"3\n"}
     apply = Case("task", "a", "CSL", "none", "apply", "", before, (after,))

@@ -163,7 +163,7 @@ def test_every_failure_takes_back_the_rest(project: Path, failure: str, record: 
 
 
 @RECORDS
-def test_where_nothing_fails_everything_is_done(project: Path, record: str) -> None:
+def test_an_atomic_run_without_failures_does_everything(project: Path, record: str) -> None:
     report = run(project, CHANGES["write"] + "\n" + CHANGES["command"], record)
     assert report.ok
     assert (project / "new/deep/file").read_text() == "new\n"
@@ -185,7 +185,7 @@ def test_runs_side_by_side_in_many_workspaces_are_not_in_each_others_way(
         assert set().union(*threads.map(runs, "abcd")) == {"[task-1] SUCCESS: RUN - touch touched (exit 0)\n"}
 
 
-def test_what_is_odd_among_the_notes_of_what_has_begun_stops_no_run(project: Path) -> None:
+def test_malformed_pending_run_markers_stop_no_run(project: Path) -> None:
     """Nor does it cost a handle."""
     notes = Path(os.environ["XDG_STATE_HOME"]) / "clada" / "pending"
     (notes / "folder").mkdir(parents=True)
@@ -198,7 +198,7 @@ def test_what_is_odd_among_the_notes_of_what_has_begun_stops_no_run(project: Pat
     assert open_handles() == before
 
 
-def test_where_the_folder_of_notes_is_a_file_nothing_is_to_be_recovered(project: Path) -> None:
+def test_a_file_in_place_of_the_pending_directory_means_nothing_to_recover(project: Path) -> None:
     state = Path(os.environ["XDG_STATE_HOME"]) / "clada"
     state.mkdir(parents=True)
     (state / "pending").write_text("")
@@ -286,7 +286,7 @@ def test_a_block_can_be_atomic_by_itself_in_every_notation(project: Path) -> Non
         '[[tasks]]\natomic = 1\n[[tasks.task]]\naction = "write"\npath = "a"\ncontent = ""\n',
     ],
 )
-def test_what_is_neither_true_nor_false_is_fatal(document: str) -> None:
+def test_an_atomic_attribute_that_is_neither_true_nor_false_is_fatal(document: str) -> None:
     fatal = clada.parse(document).fatal
     assert fatal is not None
     assert fatal.message == "Line 1: Invalid value for 'atomic': must be 'true' or 'false'"
@@ -309,7 +309,7 @@ def test_a_dry_run_shows_what_would_be_taken_back(project: Path) -> None:
     assert tree(project) == before
 
 
-def test_what_somebody_else_saves_meanwhile_is_not_overwritten(project: Path) -> None:
+def test_files_that_the_user_saves_meanwhile_are_not_overwritten(project: Path) -> None:
     def save(event: object) -> None:
         if isinstance(event, clada.TaskStarted) and event.target == "missing":
             (project / "file").write_text("mine\n")
@@ -321,9 +321,7 @@ def test_what_somebody_else_saves_meanwhile_is_not_overwritten(project: Path) ->
 
 
 @RECORDS
-def test_what_changes_while_a_command_runs_unconfined_is_put_back_named_and_kept(
-    project: Path, record: str
-) -> None:
+def test_changes_during_an_unconfined_command_are_put_back_named_and_kept(project: Path, record: str) -> None:
     """Without a sandbox nobody can tell the command's work from the user's: undo brings both back."""
     before = tree(project)
     users = "echo mine > file; echo mine > fresh; rm folder/inner; exit 1"
@@ -365,9 +363,7 @@ def test_with_few_file_handles_a_rollback_says_what_it_did(project: Path, handle
     assert tree(project) == before
 
 
-def test_what_cannot_be_looked_at_is_not_called_rolled_back(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_paths_are_not_called_rolled_back(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its task stays a success, for what it did is still there; clada recover puts it back later."""
     before = tree(project)
     real = states.state_at
@@ -434,7 +430,7 @@ def test_a_command_is_refused_where_not_all_could_be_put_back(
         "<---RUN--->\nchmod 600 ../outside\n<---END--->",
     ],
 )
-def test_what_is_outside_of_the_workspace_is_left_alone(project: Path, change: str, record: str) -> None:
+def test_paths_outside_of_the_workspace_are_left_alone(project: Path, change: str, record: str) -> None:
     """It is not kept, and so could not be put back."""
     (project.parent / "outside").write_text("outside\n")
     before = tree(project.parent)

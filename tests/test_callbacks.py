@@ -61,7 +61,7 @@ def git(workspace: Path, *arguments: str) -> str:
     "error", [Mine("x"), OSError(5, "x"), TypeError("x"), KeyError("x"), StopIteration()]
 )
 @pytest.mark.parametrize("kind", [TaskStarted, Output, TaskEnded])
-def test_what_on_event_raises_reaches_the_caller(kind: type[Event], error: Exception, tmp_path: Path) -> None:
+def test_exceptions_of_on_event_reach_the_caller(kind: type[Event], error: Exception, tmp_path: Path) -> None:
     """Whatever it is, and at whichever event; nothing more is executed."""
     cause = ValueError("what it came of")
     error.__cause__ = cause
@@ -134,7 +134,7 @@ def test_an_answer_that_cannot_be_is_a_mistake_of_the_caller(
     assert os.listdir(tmp_path) == []
 
 
-def test_what_ask_raises_reaches_the_caller(tmp_path: Path) -> None:
+def test_exceptions_of_ask_reach_the_caller(tmp_path: Path) -> None:
     """It is no error of the task."""
     error = Mine()
 

@@ -39,7 +39,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_said_and_done_is_the_same(case: str, tmp_path: Path) -> None:
+def test_a_run_in_the_process_prints_and_does_the_same_as_a_started_one(case: str, tmp_path: Path) -> None:
     """Outputs, exit code, files."""
     document, arguments = CASES[case]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "CLADA_TEST": "é"}
@@ -81,7 +81,7 @@ def test_a_run_restores_the_state_of_the_process(tmp_path: Path, monkeypatch: py
     assert state() == before
 
 
-def test_what_this_process_cannot_be_is_started(tmp_path: Path) -> None:
+def test_runs_that_need_their_own_process_are_started(tmp_path: Path) -> None:
     """Other variables that Python reads, or another thread: what runs is then no part of this process."""
     done = command_line.run("--version", directory=tmp_path, environment={**os.environ, "LC_ALL": "C"})
     assert done.args[0] == sys.executable

@@ -39,7 +39,7 @@ def test_it_has_git_and_bubblewrap_and_leaves_no_lists() -> None:
     assert line.endswith("rm -rf /var/lib/apt/lists/*")
 
 
-def test_what_is_copied_exists_and_is_all_that_a_build_needs() -> None:
+def test_copied_files_exist_and_suffice_for_a_build() -> None:
     copied = [name for line in words("COPY") for name in line.split()[:-1]]
     assert all((ROOT / name).exists() for name in copied)
     assert {"src", "docs", "setup.py", "pyproject.toml", "README.md", "LICENSE"} <= set(copied)

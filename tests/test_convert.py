@@ -302,7 +302,7 @@ def test_counted_and_partial_edits_become_whole_lines(
     assert trees[0] == trees[1]
 
 
-def test_what_cannot_be_said_is_told_with_exit_1(tmp_path: Path) -> None:
+def test_operations_without_an_equivalent_are_reported_with_exit_1(tmp_path: Path) -> None:
     task = {"action": "write", "path": "a.md", "content": "x\n<---END--->\n", "append": False}
     plan = clada.parse(render.json_blocks([(True, [task])]), "json")
     converted = convert(plan, "csl", Settings(workspace=str(tmp_path)))
@@ -354,7 +354,7 @@ def test_the_workspace_is_not_changed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_line(tmp_path: Path) -> None:
+def test_the_command_line_converts(tmp_path: Path) -> None:
     import subprocess
     import sys
 

@@ -270,7 +270,7 @@ def test_the_json_summary_cannot_be_forged(plan_and_document: tuple[Plan, str], 
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
-def test_what_a_command_prints_is_its_own(name: str, tmp_path: Path) -> None:
+def test_the_output_of_a_command_cannot_forge_a_status_line(name: str, tmp_path: Path) -> None:
     """Raw bytes on either stream, C1 controls as bytes and as characters."""
     script = f'import sys; sys.{name}.buffer.write(open("texts", "rb").read())'
     out = output_of(f"python3 -c '{script}'", tmp_path)

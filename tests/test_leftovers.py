@@ -37,14 +37,14 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_is_refused(name: str) -> None:
+def test_a_file_with_leftovers_is_refused(name: str) -> None:
     found = find_leftover(name, REFUSED[name].encode())
     assert found
     assert found.startswith(name)
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_it_is_fine(name: str) -> None:
+def test_a_file_without_leftovers_is_accepted(name: str) -> None:
     assert find_leftover(name, FINE[name].encode()) is None
 
 

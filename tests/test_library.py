@@ -214,7 +214,7 @@ def test_a_path_outside_is_written_as_the_system_writes_it(repository: Path) -> 
     assert f"/{target}" not in undone.stdout + undone.stderr
 
 
-def test_what_a_dry_run_leaves_out_is_no_failure_and_what_could_not_be_tried_is_one(tmp_path: Path) -> None:
+def test_a_dry_run_counts_untried_operations_as_failures_but_not_those_left_out(tmp_path: Path) -> None:
     """In the report, its blocks and its tasks alike."""
     plan = clada.parse("<---TASKS--->\n<---RUN--->\nls\n<---END--->\n<---END--->\n")
     look = clada.execute(plan, workspace=str(tmp_path), git=False, dry_run=True)
@@ -296,7 +296,7 @@ def test_a_value_that_cannot_be_is_told_before_anything_is_touched(
         ("x", {"start_delimiter": 5}, "delimiters must be texts, not 5 and '--->'"),
     ],
 )
-def test_what_is_no_text_cannot_be_parsed(document: Any, options: Any, said: str) -> None:
+def test_parsing_anything_but_text_is_a_type_error(document: Any, options: Any, said: str) -> None:
     with pytest.raises(TypeError) as raised:
         clada.parse(document, **options)
     assert str(raised.value) == said

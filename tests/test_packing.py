@@ -108,11 +108,11 @@ def test_a_file_that_is_named_is_packed_unless_it_looks_like_a_secret(tree: Path
         (["new.py", "src", "new.py"], ["new.py", "src/app.py"]),
     ],
 )
-def test_directories_and_globs(tree: Path, given: list[str], expected: list[str]) -> None:
+def test_directories_and_globs_choose_files(tree: Path, given: list[str], expected: list[str]) -> None:
     assert paths(pack(given, workspace=tree)) == expected
 
 
-def test_what_git_tracks_and_what_has_changed(tree: Path) -> None:
+def test_files_are_chosen_by_git_tracking_and_by_changes(tree: Path) -> None:
     (tree / "notes.txt").write_text("changed\n")
     assert "new.py" not in paths(pack(workspace=tree, tracked=True))
     assert paths(pack(workspace=tree, changed=True)) == ["new.py", "notes.txt"]

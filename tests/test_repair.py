@@ -231,7 +231,7 @@ def test_blanks_beside_the_change_are_those_of_the_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == "x = 3\ny = 2\n"
 
 
-def test_what_is_not_clear_is_not_suggested(tmp_path: Path) -> None:
+def test_unclear_repairs_are_not_suggested(tmp_path: Path) -> None:
     cases = {
         "two places are as close": ("f(a, b)\nx\nf(a, c)\n", "f(a, d)", "f(a, e)"),
         "the changed word is another in the file": ("a = f(first)\n", "a = f(last)", "a = f(other)"),

@@ -118,7 +118,7 @@ def test_it_is_refused_after_a_kill_until_that_is_undone(tmp_path: Path) -> None
     assert (tmp_path / "log").read_text() == "one\n"
 
 
-def test_what_was_undone_may_come_again_unless_it_was_redone(tmp_path: Path) -> None:
+def test_an_undone_document_may_be_run_again_unless_it_was_redone(tmp_path: Path) -> None:
     execute(tmp_path, STEPS[0] + GATE)
     clada.undo(tmp_path)
     clada.undo(tmp_path)
@@ -141,7 +141,7 @@ def test_a_document_may_come_again_where_nothing_of_it_is_left(tmp_path: Path, a
     assert (workspace / "log").read_text() == "zero\none\n"
 
 
-def test_what_was_resumed_to_its_end_may_come_again_unless_a_part_was_undone(tmp_path: Path) -> None:
+def test_a_completely_resumed_document_may_be_run_again_unless_a_part_was_undone(tmp_path: Path) -> None:
     document = STEPS[0] + STEPS[4] + GATE
     execute(tmp_path, document)
     resume(tmp_path, approve=["sh -c true"])
@@ -190,7 +190,7 @@ def test_a_run_that_was_resumed_goes_on_from_where_that_came_to(tmp_path: Path) 
         resume(tmp_path, 1)
 
 
-def test_what_was_undone_is_not_done(tmp_path: Path) -> None:
+def test_undone_operations_do_not_count_as_done(tmp_path: Path) -> None:
     document = STEPS[0] + GATE + STEPS[4]
     execute(tmp_path, document)
     clada.undo(tmp_path)
@@ -199,7 +199,7 @@ def test_what_was_undone_is_not_done(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "one\n"
 
 
-def test_where_a_resume_was_undone_the_run_before_it_counts(tmp_path: Path) -> None:
+def test_after_the_undo_of_a_resume_the_run_before_it_counts(tmp_path: Path) -> None:
     execute(tmp_path, f"<---TASKS--->\n{STEPS[0]}{GATE}{STEPS[4]}<---END--->\n")
     resume(tmp_path, approve=["sh -c true"])
     clada.undo(tmp_path)
@@ -209,7 +209,7 @@ def test_where_a_resume_was_undone_the_run_before_it_counts(tmp_path: Path) -> N
 # What decides the outcome is as it was.
 
 
-def test_what_was_to_be_all_or_nothing_still_is(tmp_path: Path) -> None:
+def test_a_resumed_atomic_run_is_still_all_or_nothing(tmp_path: Path) -> None:
     assert statuses(execute(tmp_path, STEPS[0] + GATE, atomic=True)) == ["rolled_back", "error"]
     assert statuses(resume(tmp_path)) == ["rolled_back", "error"]
     assert not (tmp_path / "log").exists()
@@ -253,7 +253,7 @@ def test_a_document_that_is_read_as_other_operations_is_not_resumed(tmp_path: Pa
         ([STEPS[0]], "run 1 did everything: there is nothing to resume"),
     ],
 )
-def test_where_there_is_nothing_to_resume_that_is_said(
+def test_resume_says_that_there_is_nothing_to_resume(
     tmp_path: Path, documents: list[str], message: str
 ) -> None:
     for document in documents:
@@ -262,7 +262,7 @@ def test_where_there_is_nothing_to_resume_that_is_said(
         resume(tmp_path)
 
 
-def test_what_was_changed_since_is_said_first(tmp_path: Path) -> None:
+def test_paths_changed_since_the_run_are_named_first(tmp_path: Path) -> None:
     execute(tmp_path, STEPS[0] + GATE)
     (tmp_path / "log").write_text("mine")
     seen: list[object] = []

@@ -61,7 +61,7 @@ def test_a_preview_sees_what_the_operations_before_it_do(tmp_path: Path) -> None
     assert ("removed", "-three") in previews[2].hunks[0].lines
 
 
-def test_what_is_left_out_is_not_done_and_reported_as_such(tmp_path: Path) -> None:
+def test_operations_left_out_are_not_done_and_reported_as_such(tmp_path: Path) -> None:
     plan = clada.parse(write("a", "one") + write("b", "two"))
     report = execute(select(plan, {1: None}), tmp_path)
     assert report.ok
@@ -206,7 +206,7 @@ def test_edited_hunks_are_made_and_reported_as_edited(tmp_path: Path) -> None:
     assert report.text(for_llm=True).endswith("read those files before you change them again.\n")
 
 
-def test_what_depends_on_something_left_out_is_told(tmp_path: Path) -> None:
+def test_operations_that_depend_on_others_left_out_are_warned_about(tmp_path: Path) -> None:
     document = (
         "<---TASKS--->\n"
         + write("src/a", "one")

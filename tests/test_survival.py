@@ -105,7 +105,7 @@ HUNGRY = (
 @only_linux
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("--output-mode=buffer", "--summary=xml"), ("--summary=json",)])
-def test_too_little_memory(arguments: tuple[str, ...], place: Place) -> None:
+def test_a_run_with_too_little_memory_fails_cleanly(arguments: tuple[str, ...], place: Place) -> None:
     """From so little that nothing begins to so much that all succeeds."""
     ends = set()
     for megabytes in range(16, 80, 2):
@@ -121,7 +121,7 @@ def test_too_little_memory(arguments: tuple[str, ...], place: Place) -> None:
 
 @only_linux
 @pytest.mark.slow
-def test_too_few_files(place: Place) -> None:
+def test_a_run_with_too_few_file_handles_fails_cleanly(place: Place) -> None:
     """From so few that nothing begins to so many that all succeeds."""
     for files in range(5, 40):
         done = place.clada(HUNGRY, "--summary=json", preexec_fn=limited(resource.RLIMIT_NOFILE, files))
@@ -205,7 +205,7 @@ for name in (b"\\xff", b"\\xed\\xa0\\x80", b"\\xef\\xbf\\xbe", b"\\x1b[2J", b"a\
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
 @pytest.mark.parametrize("summary", ["json", "xml"])
-def test_names_that_are_no_text(summary: str, place: Place) -> None:
+def test_file_names_that_are_not_utf8_are_committed_and_shown_escaped(summary: str, place: Place) -> None:
     """They are committed, and shown escaped, in all forms of the report."""
     (place.path / "names.py").write_text(NAMES)
     move = run("mkdir into && cp -r . into") + run("ls -R")
@@ -264,7 +264,9 @@ BUGS = [
 
 
 @pytest.mark.parametrize(("module", "name", "kind", "words"), BUGS)
-def test_a_bug_in_what_is_shown(module: str, name: str, kind: str, words: str, place: Place) -> None:
+def test_a_bug_while_showing_a_task_does_not_stop_the_run(
+    module: str, name: str, kind: str, words: str, place: Place
+) -> None:
     """The run goes on, and each task has its line."""
     start = ("-c", BUGGY, module, name, kind)
     arguments = ("--summary=json", "--error-detail=full")
@@ -276,7 +278,7 @@ def test_a_bug_in_what_is_shown(module: str, name: str, kind: str, words: str, p
     assert ("\n{\n" in done.stdout) is (name != "summary")
 
 
-def test_a_bug_in_the_diff_of_a_plan(place: Place) -> None:
+def test_a_bug_in_the_diff_of_a_plan_loses_no_other_output(place: Place) -> None:
     """The lines and the summary are there."""
     start = ("-c", BUGGY, "clada.report.diff", "diff_lines", "ZeroDivisionError")
     done = place.clada(FIRST, "--dry-run", "--summary=xml", start=start)
@@ -300,7 +302,9 @@ def test_a_question_that_cannot_be_asked_is_a_no(place: Place) -> None:
 @pytest.mark.parametrize(
     "bug", [MemoryError(), RecursionError("oh dear"), UnicodeEncodeError("utf-8", "x", 0, 1, "y")]
 )
-def test_a_bug_in_the_post_commit(bug: Exception, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_post_commit_is_reported_and_recorded(
+    bug: Exception, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The report has all tasks, and the error; the history has the end of the run."""
 
     def fail(*_: object) -> NoReturn:
@@ -315,7 +319,9 @@ def test_a_bug_in_the_post_commit(bug: Exception, place: Place, monkeypatch: pyt
     assert [each.ended for each in clada.history(place.path)] == ["failed"]
 
 
-def test_a_bug_between_the_tasks_and_the_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_bug_between_tasks_and_record_the_tasks_are_reported_and_committed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was done is reported and committed."""
 
     def fail(*_: object) -> NoReturn:

@@ -139,7 +139,7 @@ def test_each_changed_file_that_does_not_parse_any_more_has_a_note(tmp_path: Pat
     assert "def f(:" in (tmp_path / "app.py").read_text(encoding="utf-8")
 
 
-def test_only_the_end_of_a_run_counts(tmp_path: Path) -> None:
+def test_only_the_state_at_the_end_of_a_run_is_parsed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = (1, 2)\n", encoding="utf-8")
     edits = [
         {"action": "edit", "path": "a.py", "search": "(1, ", "replace": "(1, 3, "},
@@ -182,7 +182,7 @@ def test_refuse_lets_everything_else_pass(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b"]
 
 
-def test_off_says_nothing(tmp_path: Path) -> None:
+def test_syntax_off_gives_no_notes(tmp_path: Path) -> None:
     document = '<---WRITE file="a.json"--->\n{]\n<---END--->\n'
     assert clada.execute(document, workspace=tmp_path, git=False, syntax="off").notes == ()
 

@@ -54,7 +54,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @RECORDS
 @SANDBOXES
-def test_what_is_worse_afterwards_is_rolled_back(record: Any, sandbox: Any, workspace: Path) -> None:
+def test_a_run_after_which_a_check_fails_is_rolled_back(record: Any, sandbox: Any, workspace: Path) -> None:
     write(workspace, {"check": "echo checking; cat state; grep -q good state\n"})
     before = content(workspace)
     report = clada.execute(
@@ -74,7 +74,7 @@ def test_what_is_worse_afterwards_is_rolled_back(record: Any, sandbox: Any, work
 
 
 @RECORDS
-def test_what_is_as_good_is_kept(record: Any, workspace: Path) -> None:
+def test_a_run_after_which_the_check_still_passes_is_kept(record: Any, workspace: Path) -> None:
     report = clada.execute(document("good too"), workspace=workspace, record=record, verify=[PASSES])
     assert report.ok, report.text()
     assert (workspace / "state").read_text(encoding="utf-8") == "good too\n"
@@ -120,7 +120,7 @@ def test_all_of_it_is_rolled_back_with_an_atomic_block_inside(workspace: Path) -
 
 
 @SANDBOXES
-def test_what_the_command_itself_changes_is_put_back(sandbox: str, workspace: Path) -> None:
+def test_changes_by_the_verifying_command_are_put_back(sandbox: str, workspace: Path) -> None:
     write(
         workspace,
         {"check": "echo x >> user; echo y > made; rm -f gone; grep -q good state\n", "gone": "here\n"},

@@ -21,7 +21,7 @@ RANGE = "<search-start>a</search-start><search-end>b</search-end>"
         ),
     ],
 )
-def test_what_is_left_out_is_noted(text: str, notes: tuple[str, ...]) -> None:
+def test_skipped_elements_are_noted_with_their_line(text: str, notes: tuple[str, ...]) -> None:
     """An element that is not read, by its line; prose is nothing to note."""
     assert clada.parse(text).notes == notes
 

@@ -63,7 +63,7 @@ def test_our_own_pages_ask_for_nothing_but_files_that_they_name() -> None:
     )
 
 
-def test_what_stands_in_a_file_that_is_written_is_not_carried_out() -> None:
+def test_operations_in_the_content_of_a_written_file_are_not_carried_out() -> None:
     """What stands outside of the file is."""
     call = "<execute_command>\n<command>{}</command>\n</execute_command>\n"
     file = f"docs/x.md\n````md\nSee:\n{call.format('ls')}````\n"
@@ -76,7 +76,7 @@ def test_what_stands_in_a_file_that_is_written_is_not_carried_out() -> None:
 
 
 @pytest.mark.slow
-def test_what_manuals_are_taken_for_is_known_and_rare() -> None:
+def test_manuals_are_rarely_taken_for_answers() -> None:
     """Nothing is in a dialect of rank 1; one page in a hundred is in one of rank 2, and one cannot be read.
 
     What is installed differs: a page that manuals.txt does not have counts like all others. Those of the

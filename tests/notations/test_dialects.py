@@ -166,7 +166,7 @@ TREES = st.dictionaries(st.sampled_from(["a.txt", "b/c.py", "d e.md"]), CONTENTS
 @given(before=TREES, after=TREES)
 @settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_is_written_in_a_dialect_gives_the_tree_that_was_meant(
+def test_documents_rendered_in_a_dialect_give_the_intended_tree(
     dialect: clada.Format, before: dict[str, str], after: dict[str, str]
 ) -> None:
     """The change from one tree to another, rendered and carried out, is that change."""

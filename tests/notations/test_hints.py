@@ -72,7 +72,7 @@ def test_a_hint_stands_behind_the_exact_text(document: str, message: str, hint: 
 
 
 @pytest.mark.parametrize("line", NEAR_ENDS)
-def test_what_is_nearly_an_end_is_pointed_at(line: str) -> None:
+def test_a_line_that_is_nearly_an_end_marker_is_named(line: str) -> None:
     """It is content, as the specification says, and the operation has no end."""
     message, hint = sentence(f'prose\n<---WRITE file="a"--->\nx\n{line}\nmore\n')
     assert message == "Line 2: Unterminated WRITE operation; 0 complete operations came before it"
@@ -80,7 +80,7 @@ def test_what_is_nearly_an_end_is_pointed_at(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", NO_ENDS)
-def test_what_is_no_end_is_not(line: str) -> None:
+def test_a_line_unlike_an_end_marker_is_not_named(line: str) -> None:
     """A wrong pointer is worse than none."""
     assert sentence(f'<---WRITE file="a"--->\nx\n{line}\nmore\n')[1] is None
 
@@ -92,7 +92,7 @@ def test_an_end_that_closed_something_else_is_not_pointed_at() -> None:
 
 
 @pytest.mark.parametrize("line", ["<---REPLACE---->", "  <---REPLACE--->", "<---WITH--->", "<---replace--->"])
-def test_what_is_nearly_a_replace_is_pointed_at(line: str) -> None:
+def test_a_line_that_is_nearly_a_replace_marker_is_named(line: str) -> None:
     """It would have been the pattern."""
     message, hint = sentence(f'<---SEARCH file="a"--->\nx\n{line}\ny\n<---END--->\n')
     assert message == "Line 5: SEARCH requires a REPLACE marker before END"
@@ -256,7 +256,7 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("tag", THINKING)
 @pytest.mark.parametrize("kind", OPERATIONS)
-def test_what_a_model_only_thinks_is_not_done(tag: str, kind: str, tmp_path: Path) -> None:
+def test_operations_in_reasoning_are_not_executed(tag: str, kind: str, tmp_path: Path) -> None:
     """In no notation; what stands behind it is."""
     thought = f"<{tag}>\nI could:\n{OPERATIONS[kind]}\n</{tag}>\n"
     clada.execute(thought, git=False, workspace=tmp_path)

@@ -320,7 +320,7 @@ INVALID: dict[str, tuple[Any, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_what_is_wrong_with_an_operation_is_said_and_the_operation_is_listed(name: str) -> None:
+def test_an_invalid_operation_is_listed_with_its_problems(name: str) -> None:
     """What is wrong with an operation is said and the operation is listed."""
     task, expected = INVALID[name]
     plan = json.read(document(task))
@@ -674,7 +674,7 @@ blocks = st.lists(
 
 
 @given(blocks, st.booleans(), st.sampled_from([None, 1]), st.booleans())
-def test_what_is_written_as_json_is_read_back(
+def test_operations_written_as_json_are_read_back(
     written: list[dict[str, Any]], ascii_only: bool, indent: int | None, fenced: bool
 ) -> None:
     """What is written as json is read back."""

@@ -90,7 +90,7 @@ PASSED_OVER = {
 
 
 @pytest.mark.parametrize("document", PASSED_OVER)
-def test_what_was_probably_meant_beside_operations_is_not_applied(document: str) -> None:
+def test_lookalikes_beside_operations_are_reported_as_not_applied(document: str) -> None:
     """Content of operations does not count, however much it looks like one."""
     plan = clada.parse(document)
     assert not plan.ok
@@ -107,7 +107,7 @@ def test_each_of_several_is_listed_once() -> None:
     ]
 
 
-def test_what_is_in_another_notation_than_the_chosen_one_does_not_count() -> None:
+def test_operations_in_another_notation_than_the_chosen_one_do_not_count() -> None:
     """A person has decided that."""
     assert clada.parse(GOOD_CSL + '<write path="b">x</write>\n', "csl").ok
     assert not clada.parse(GOOD_CSL + "  <---RUN--->\nls\n", "csl").ok

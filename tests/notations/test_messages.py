@@ -67,7 +67,7 @@ NINE = '<run>ls</run>\n<tasks version="1.1">\n' + '<remove path="a"/>\n' * 7
         ),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place_and_a_remedy(document: str, message: str) -> None:
+def test_an_unreadable_text_is_reported_with_its_place_and_a_remedy(document: str, message: str) -> None:
     """The task that it is in, and for the commonest slips of those who write XML by hand a remedy."""
     plan = clada.parse(document, "cml")
     assert plan.fatal is not None
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_said_with_its_place_and_a_remedy(document: str, 
         ("<run> </run>", "Empty content not allowed for <run>"),
     ],
 )
-def test_what_is_incomplete_is_said_of_the_operation(document: str, message: str) -> None:
+def test_an_incomplete_element_has_one_problem_with_its_own_message(document: str, message: str) -> None:
     """Each with its own message, and no other."""
     plan = clada.parse(document, "cml")
     assert plan.fatal is None
@@ -164,7 +164,7 @@ QUOTING = {
 
 
 @pytest.mark.parametrize("what", QUOTING)
-def test_what_a_message_quotes_of_the_document_is_shortened(what: str) -> None:
+def test_quotations_of_the_document_in_messages_are_shortened(what: str) -> None:
     """A name of 200 KB would drown the message, and whoever reads it."""
     plan = clada.parse(QUOTING[what])
     messages = [problem.message for problem in (plan.fatal, *plan.problems) if problem]

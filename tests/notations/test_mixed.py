@@ -60,7 +60,7 @@ def test_csl_among_fences_gives_the_plan_that_it_gives_alone() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(EDIT + CSL + PATCH) + 1, 3))
-def test_what_is_cut_off_anywhere_is_never_half_carried_out(cut: int, tmp_path: Path) -> None:
+def test_a_document_cut_off_anywhere_is_never_half_carried_out(cut: int, tmp_path: Path) -> None:
     """Files are as they were, or as the whole operations before the cut make them."""
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     clada.execute((EDIT + CSL + PATCH)[:cut], workspace=tmp_path, git=False)

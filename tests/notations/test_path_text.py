@@ -63,7 +63,7 @@ def test_a_line_that_is_only_a_path_is_one(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", NO_PATHS)
-def test_any_other_line_is_none(line: str) -> None:
+def test_prose_products_versions_and_domains_are_not_paths(line: str) -> None:
     """Prose, products, versions, domains."""
     assert path_in(line) is None
 

@@ -221,28 +221,28 @@ def _blocks(operations: Any) -> Any:
     )
 )
 @settings(max_examples=37, deadline=None)
-def test_what_is_written_as_csl_is_read_as_it_was(blocks: list[render.Block]) -> None:
+def test_plans_written_as_csl_are_read_back_unchanged(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.csl(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
 @settings(max_examples=37, deadline=None)
-def test_what_is_written_as_cml_is_read_as_it_was(blocks: list[render.Block]) -> None:
+def test_plans_written_as_cml_are_read_back_unchanged(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity, `]]>` and `]]&gt;` in content included."""
     _check(render.cml(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
 @settings(max_examples=37, deadline=None)
-def test_what_is_written_as_json_is_read_as_it_was(blocks: list[render.Block]) -> None:
+def test_plans_written_as_json_are_read_back_unchanged(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.json_blocks(blocks), blocks)
 
 
 @given(blocks=_blocks(IN_ALL))
 @settings(max_examples=25, deadline=None)
-def test_what_is_written_as_toml_is_read_as_it_was(blocks: list[render.Block]) -> None:
+def test_plans_written_as_toml_are_read_back_unchanged(blocks: list[render.Block]) -> None:
     """Rendering and reading is the identity."""
     _check(render.toml(blocks), blocks)
 

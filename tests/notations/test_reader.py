@@ -97,7 +97,7 @@ def test_a_line_break_after_one_that_was_cut_in_two_is_kept() -> None:
     assert reader.close().blocks[0].operations[0].values()["content"] == "\nx"
 
 
-def test_what_looks_like_an_operation_and_is_none_is_told_as_in_a_whole_text() -> None:
+def test_lookalikes_are_reported_as_for_a_whole_text() -> None:
     """Where nothing else was found, it is fatal."""
     reader = clada.Reader()
     reader.feed("  <---RUN--->\n  ls\n  <---END--->\n")
@@ -129,7 +129,7 @@ def test_more_than_50_mb_is_refused() -> None:
 
 
 @pytest.mark.parametrize("piece", [b"x", None, 1, bytearray(b"x")])
-def test_what_is_not_a_text_is_a_type_error(piece: Any) -> None:
+def test_feeding_anything_but_text_is_a_type_error(piece: Any) -> None:
     """It says what was given."""
     with pytest.raises(TypeError, match=rf"feed\(\) takes a str, not {type(piece).__name__}"):
         clada.Reader().feed(piece)

@@ -96,7 +96,7 @@ def problems(task: str) -> list[tuple[int | None, str | None, str]]:
             (2, "hunks", "Hunk 1: Invalid value for 'anchors': must be a list of lines")]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_hunks_is_named_with_its_line(
+def test_problems_of_hunks_are_reported_with_their_line(
     task: str, expected: list[tuple[int | None, str | None, str]]
 ) -> None:
     """That of the field, or of the hunk."""
@@ -112,7 +112,7 @@ def test_hunks_are_bounded_as_tasks_are() -> None:
     assert "More than 10,000 values" in str(clada.parse(many).fatal)
 
 
-def test_what_an_edit_of_old_called_content_is_still_ignored() -> None:
+def test_the_content_of_an_edit_without_insert_line_is_ignored() -> None:
     """It is a field only beside `insert_line`."""
     plan = clada.parse(
         '{"tasks": [{"action": "edit", "path": "a", "find": "b", "replace": "c", "content": "d"}]}'

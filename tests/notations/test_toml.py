@@ -233,7 +233,7 @@ def test_the_indentation_of_a_fence_is_not_content() -> None:
 # What is wrong with one operation
 
 
-def test_what_is_wrong_with_an_operation_is_said_with_its_line() -> None:
+def test_problems_of_operations_are_reported_with_their_line() -> None:
     """What is wrong with an operation is said with its line."""
     text = '[[task]]\n\nreplace = 1\n"count" = 0\naction = "edit"\n[[task]]\npath = 1979-05-27 07:32:00\n'
     plan = toml.read(text.encode())

@@ -109,7 +109,7 @@ LISTED = (
 @pytest.mark.parametrize(
     "document", [f"{HUNKS}# end\n", f"{ATOMIC}\n# end", f"{ATOMIC}\n\nThat is all.\n", LISTED]
 )
-def test_what_belongs_together_is_done_as_a_whole_or_not_at_all(document: str) -> None:
+def test_a_document_cut_off_anywhere_is_done_as_a_whole_or_not_at_all(document: str) -> None:
     whole = clada.parse(document)
     assert whole.ok
     for cut in range(len(document)):
@@ -134,7 +134,7 @@ def test_what_belongs_together_is_done_as_a_whole_or_not_at_all(document: str) -
         ),
     ],
 )
-def test_what_may_be_cut_off_is_refused_with_the_remedy(document: str, remedy: str) -> None:
+def test_bare_toml_that_may_be_cut_off_is_refused_with_the_remedy(document: str, remedy: str) -> None:
     """The same in a fence, before prose, or with an end mark is complete."""
     plan = clada.parse(document)
     assert plan.fatal
