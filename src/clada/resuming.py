@@ -107,8 +107,10 @@ def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Res
             )
         done_in = {number, *kept.done(gone).values()}
         runs_before = [each for each in recorded if each.number in done_in and each.number not in gone]
-        changed, is_reverted = _changed_since(store, runs_before)
-        return Rest(number, kept.document, len(kept.statuses), left_out, settings, changed, is_reverted)
+        changed, put_back = changed_since(store, runs_before)
+        is_reverted = bool(changed) and (bool(put_back) or _is_commit_gone(store, runs_before))
+        paths = tuple(changed)
+        return Rest(number, kept.document, len(kept.statuses), left_out, settings, paths, is_reverted)
 
 
 def _furthest(store: Store, runs: list[RecordedRun], gone: set[int], number: int | None) -> SavedRun:
@@ -184,12 +186,6 @@ def _unwanted(plan: Plan, left_out: Mapping[int, Skipped]) -> list[str]:
         for index, item in enumerate(plan.operations)
         if index in left_out and not left_out[index].done_in
     ]
-
-
-def _changed_since(store: Store, runs: list[RecordedRun]) -> tuple[tuple[str, ...], bool]:
-    """Return the paths changed since these runs, and whether their work was reverted."""
-    changed, put_back = changed_since(store, runs)
-    return tuple(changed), bool(changed) and (bool(put_back) or _is_commit_gone(store, runs))
 
 
 def _is_commit_gone(store: Store, runs: list[RecordedRun]) -> bool:

@@ -6,19 +6,20 @@ import pytest
 
 from clada.text import differences, similarity
 from clada.text.differences import (
+    FITS,
     brief,
     difference,
     from_match,
     line_similarity,
     listed,
     visible,
-    whole,
-    within,
 )
 from clada.text.explain import explain
 from clada.text.forms import ARTIFACTS, around_ellipsis
 from clada.text.match import Text
 from clada.text.similarity import most_similar, wanted_lines
+
+whole, within = FITS[True, True], FITS[False, False]
 
 
 @pytest.mark.parametrize(

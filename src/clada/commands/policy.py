@@ -81,12 +81,9 @@ def _row_of(words: list[str]) -> tuple[str, list[str]]:
         if words[1:] == ["stash"] or (words[1:2] == ["stash"] and words[2].startswith("-")):
             words.insert(2, "push")
     length = 1 if words[0] != "git" else 3 if words[1:2] == ["stash"] else 2
-    return _name(words[:length]), words[length:]
-
-
-def _name(words: list[str]) -> str:
-    """Join the words of a command's name; `'git log'` as one word is not a command of git."""
-    return " ".join(f"'{word}'" if " " in word else word for word in words)
+    # `'git log'` as one word is not a command of git.
+    name = " ".join(f"'{word}'" if " " in word else word for word in words[:length])
+    return name, words[length:]
 
 
 def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: bool) -> Judgement:
@@ -113,7 +110,7 @@ def _judgement(name: str, row: ProgramRule, given: list[Argument], *, piped: boo
     if row.operands in _GITS_OWN:
         return _git_command(name, row, given, tuple(paths))
     if row.syntax != "getopt":
-        argv = _in_order(name, given)
+        argv = (*name.split(), *(word for part in given for word in part.words))
         return Allowed(argv[0], argv, tuple(paths), row.exit_meanings, row.whole_repository)
     argv = _options_first(name, row, given)
     end = len(argv) - len(operands) - bool(operands)
@@ -202,7 +199,3 @@ def _options_first(name: str, row: ProgramRule, given: list[Argument]) -> tuple[
     operands = _operands(given)
     dashes = ("--",) if operands else ()
     return (name, *options, *row.always, *dashes, *operands)
-
-
-def _in_order(name: str, given: list[Argument]) -> tuple[str, ...]:
-    return (*name.split(), *(word for part in given for word in part.words))

@@ -407,53 +407,33 @@ class _FatalError(Exception):
         self.at, self.message = at, message
 
 
+_KEY = re.compile(r"[ \t]+([^= \t]*+)[ \t]*+(=?)[ \t]*+([\"']?)")
+# By the quote: the rest of a value, and an escape in it.
+_VALUES = {
+    quote: (re.compile(rf"((?:[^{quote}\\]++|\\.)*+){quote}"), re.compile(rf"\\([{quote}\\])"))
+    for quote in "\"'"
+}
+
+
 def read_attributes(text: str, end_delimiter: str = END_DELIMITER) -> dict[str, str] | str:
     """Read attributes, each after at least one blank; return the fatal message if they are wrong."""
     found: dict[str, str] = {}
-    at, size = 0, len(text)
-    while at < size:
-        start = _skip_blanks(text, at)
-        if start == at:
+    at = 0
+    while at < len(text):
+        head = _KEY.match(text, at)
+        key, equals, quote = head.groups() if head else ("", "", "")
+        if not head or not key:
             return CONTENT_AFTER if text.startswith(end_delimiter, at) else "Invalid attribute syntax"
-        equals = text.find("=", start)
-        key = text[start : equals if equals >= 0 else size].rstrip(BLANKS)
-        if not key:
-            return "Invalid attribute syntax"
-        if equals < 0 or " " in key or "\t" in key:
+        if not equals:
             return "Expected '=' after attribute name"
-        opening = _skip_blanks(text, equals + 1)
-        quote = text[opening : opening + 1]
-        if quote not in ("'", '"'):
-            return "Unquoted attribute value" if quote else "Missing attribute value"
-        closing = _closing_quote(text, opening + 1, quote)
-        if closing < 0:
+        if not quote:
+            return "Unquoted attribute value" if head.end() < len(text) else "Missing attribute value"
+        pattern, escape = _VALUES[quote]
+        value = pattern.match(text, head.end())
+        if not value:
             return "Unterminated quoted value"
         if key in found:
             return f"Duplicate attribute: {shortened(key)}"
-        value = text[opening + 1 : closing]
-        found[key] = _unescape(value, quote) if "\\" in value else value
-        at = closing + 1
+        found[key] = escape.sub(r"\1", value[1])
+        at = value.end()
     return found
-
-
-def _skip_blanks(text: str, at: int) -> int:
-    while text[at : at + 1] in (" ", "\t"):
-        at += 1
-    return at
-
-
-def _closing_quote(text: str, start: int, quote: str) -> int:
-    """Return where the value ends: at a quote behind an even number of backslashes; -1 if it does not."""
-    since = start
-    while (at := text.find(quote, since)) >= 0:
-        if text[at - 1] != "\\":
-            return at
-        before = text[since:at]
-        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
-            return at
-        since = at + 1
-    return -1
-
-
-def _unescape(value: str, quote: str) -> str:
-    return "\\".join(part.replace("\\" + quote, quote) for part in value.split("\\\\"))

@@ -270,7 +270,8 @@ class Edit(Operation):
     def _exactly(self, text: Text, way: str) -> Edited | None:
         """Replace one text, or range, by exact matches; return None if that is not enough."""
         hunk = self.hunks[0]
-        if self.whole_lines or not self._is_plain(hunk) or self.final_newline is not None:
+        is_plain = len(self.hunks) == 1 and hunk.search and not hunk.anchors and not hunk.at_end
+        if self.whole_lines or not is_plain or self.final_newline is not None:
             return None
         found = self._find(text, hunk)
         if not found.count and way != EXACT and hunk.search_end is None and self.count in (1, "all"):
@@ -283,10 +284,6 @@ class Edit(Operation):
             _check_end(text, hunk.search_end or "", found.ends[0])
         edited = text.replaced(found, hunk.replacement.encode())
         return edited, found.count, _lines(text, found), ()
-
-    def _is_plain(self, hunk: Hunk) -> bool:
-        """Whether a hunk is the only one, and is found by its text alone."""
-        return bool(len(self.hunks) == 1 and hunk.search and not hunk.anchors and not hunk.at_end)
 
     def _by_lines(self, text: Text, way: str) -> Edited:
         """Replace all hunks, which are located in order."""

@@ -50,15 +50,7 @@ class WantedLines(Value):
         """Return the test that a line of the file must pass to match this one."""
         from_start = w > 0 or self.starts_line
         to_end = w < len(self.lines) - 1 or self.ends_line
-        return _FITS[from_start, to_end]
-
-
-_FITS = {
-    (True, True): differences.whole,
-    (True, False): differences.at_start,
-    (False, True): differences.at_end,
-    (False, False): differences.within,
-}
+        return differences.FITS[from_start, to_end]
 
 
 class Alignment:
@@ -181,7 +173,7 @@ def _line_similarity(wanted: str, found: str, fit: differences.Fit) -> float:
         return FORM_SIMILARITY
     if wanted.strip() and fit(fold_form(wanted), fold_form(found)):
         return FORM_SIMILARITY
-    partly = fit is not differences.whole
+    partly = fit is not differences.FITS[True, True]
     shorter, longer = sorted((len(wanted.strip()), len(found.strip())))
     if shorter < MIN_PAIR_SIMILARITY * longer and not partly:
         return 0.0  # it need not be examined

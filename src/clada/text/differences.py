@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from operator import eq
+
 from clada.text.diff import common_ends, common_start
 from clada.text.escape import escape_controls
 from clada.text.forms import (
@@ -56,24 +58,14 @@ def difference(wanted: str, found: str, fit: Fit) -> str | None:
     return next((name for name, form in _FORMS if fit(form(wanted), form(found))), TEXT)
 
 
-def whole(wanted: str, found: str) -> bool:
-    """Fit a line inside a search text: the found line must equal it."""
-    return wanted == found
-
-
-def at_end(wanted: str, found: str) -> bool:
-    """Fit the first line of a search text: it may start in the middle of the found line."""
-    return found.endswith(wanted)
-
-
-def at_start(wanted: str, found: str) -> bool:
-    """Fit the last line of a search text: it may end in the middle of the found line."""
-    return found.startswith(wanted)
-
-
-def within(wanted: str, found: str) -> bool:
-    """Fit the only line of a search text: it may be any part of the found line."""
-    return wanted in found
+# How a found line must fit a wanted one, by whether the wanted line is whole at its start and at its end: the
+# first line of a search text may start in the middle of a found line, and the last may end there.
+FITS: dict[tuple[bool, bool], Fit] = {
+    (True, True): eq,
+    (True, False): lambda wanted, found: found.startswith(wanted),
+    (False, True): lambda wanted, found: found.endswith(wanted),
+    (False, False): lambda wanted, found: wanted in found,
+}
 
 
 def line_similarity(wanted: str, found: str, *, partly: bool) -> float:

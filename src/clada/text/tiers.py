@@ -50,16 +50,6 @@ def equal(line: bytes) -> bytes:
     return line
 
 
-def right_trimmed(line: bytes) -> bytes:
-    """T1: blanks at the end of a line do not count."""
-    return line.rstrip(BLANKS)
-
-
-def trimmed(line: bytes) -> bytes:
-    """T2: blanks around a line do not count, if those in front differ evenly."""
-    return line.strip(BLANKS)
-
-
 def plain(line: bytes) -> bytes:
     """T4: as T2, and signs that look alike are one."""
     if not line.isascii():
@@ -110,8 +100,8 @@ class Tier(Value):
 
 
 T0 = Tier("", equal)
-T1 = Tier("trailing blanks", right_trimmed)
-T2 = Tier("indentation", trimmed, even_shift)
+T1 = Tier("trailing blanks", lambda line: line.rstrip(BLANKS))
+T2 = Tier("indentation", lambda line: line.strip(BLANKS), even_shift)
 T4 = Tier("typographic signs", plain, even_shift)
 T3 = tuple(tier.replace(without_edges=True) for tier in (T0, T1, T2))
 TIERS = {

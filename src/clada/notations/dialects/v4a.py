@@ -58,21 +58,15 @@ class Blocks:
         while found := _START.next(data, at, end):
             start = found.start() + (data[found.start() : found.start() + 1] == b"\n")
             if self._is_patch(found):
-                passed = self._among_commands(start, at)
+                opened = open_fence(data, at, start)
+                # In the fence of a shell with other commands that write, too, it is one of them.
+                passed = load(SHELL).end_of_own_fence(self.reading, opened.start) if opened else None
                 if passed is None:
                     return start
                 at = passed
             else:
                 at = found.end()
         return None
-
-    def _among_commands(self, start: int, floor: int) -> int | None:
-        """Return the end of the fence of a shell around a patch, if it has other commands that write, too."""
-        opened = open_fence(self.data, floor, start)
-        if opened is None:
-            return None
-        end: int | None = load(SHELL).end_of_own_fence(self.reading, opened.start)
-        return end
 
     def _is_patch(self, found: Match[bytes]) -> bool:
         """Whether a patch begins here, or has lost its beginning, or all that comes after it."""

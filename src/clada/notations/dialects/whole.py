@@ -121,8 +121,13 @@ class Blocks:
         self._found = None
         last = self.reading.end if before is None else before
         while (start := self._opening(at, last)) is not None:
-            found = self._find_tag(start) if self.data[start : start + 1] == b"<" else None
-            found = found or self._find_fence(start, at)
+            tagged = tagged_file(self.data, start, self.reading.end)
+            if tagged:
+                found: _Found | None = _Found(
+                    tagged[0], FenceName((tagged[1],)), start, tagged[0].end, tagged=True
+                )
+            else:
+                found = self._find_fence(start, at)
             if found and found.called.names:
                 self._found = found
                 return found.start
@@ -169,7 +174,7 @@ class Blocks:
             fence = shell_fence(data, start, limit) or fence  # the files that it writes may have fences
         above = self._above(start, floor)
         called = from_outside(fence.info, above)
-        nests = _is_markdown(fence, called)
+        nests = fence.language in _NESTING or any(name.lower().endswith(MARKDOWN) for name in called.names)
         if nests:
             fence = fence_at(data, start, limit, nests=True) or fence
         if fence.language in DIFFS or self._is_other(fence, called if nests else None):
@@ -303,11 +308,6 @@ class Blocks:
             return
         self._noted.add(start)
         self.reading.notes.append((SHOWN if called.if_chosen else CITED).format(called.cited))
-
-    def _find_tag(self, start: int) -> _Found | None:
-        """Return the tag that opens here, with the path that it has; None if it has none."""
-        found = tagged_file(self.data, start, self.reading.end)
-        return found and _Found(found[0], FenceName((found[1],)), start, found[0].end, tagged=True)
 
     def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (`next` has found its name)
         """Read the block that starts here, after what ended at `floor`; return where it ends."""
@@ -452,11 +452,6 @@ def _wrong(content: str, path: str) -> str | None:
 def _shows_code(fence: Fence) -> bool:
     """Whether the info of a fence says that it is code: neither commands, nor output, nor a diff."""
     return bool(fence.info) and fence.language not in _BESIDE
-
-
-def _is_markdown(fence: Fence, called: FenceName) -> bool:
-    """Whether fences may be nested in it."""
-    return fence.language in _NESTING or any(name.lower().endswith(MARKDOWN) for name in called.names)
 
 
 class _Found(Value):

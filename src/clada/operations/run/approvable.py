@@ -48,18 +48,16 @@ def mismatch(text: str, files: Files, *, shell: bool = False, prefix: bool = Fal
         return Mismatch("there is no command in it: name a program")
     judged: list[Judgement | Piped] = []
     for pipeline in read:
-        found = _judge(pipeline)
+        first, *others = pipeline.commands
+        found = policy.judge_pipeline(pipeline) if others else policy.judge(first.words)
         if isinstance(found, words.Refusal):
-            return None if shell else _pipeline_mismatch(text, pipeline, found)
+            exact = (("", first.text),) if "leave out" in found.message else ()
+            why = f"it needs a shell, and so would never match: {found.message}"
+            return None if shell else Mismatch(why, (*exact, ("--shell", text)))
         if isinstance(found, Refused):
             return Mismatch(f"it cannot run: {found.message}")
         judged.append(found)
     return _path_mismatch(files, judged)
-
-
-def _judge(pipeline: words.Pipeline) -> Judgement | Piped | words.Refusal:
-    first, *others = pipeline.commands
-    return policy.judge_pipeline(pipeline) if others else policy.judge(first.words)
 
 
 def _path_mismatch(files: Files, judged: Sequence[Judgement | Piped]) -> Mismatch | None:
@@ -87,13 +85,6 @@ def _check_sources(files: Files, judged: Iterable[object]) -> None:
             except CladaError as raised:
                 found = with_operand(raised, path).error
                 raise CladaError(found.type, found.message, "name what is in it") from None
-
-
-def _pipeline_mismatch(text: str, pipeline: words.Pipeline, piped: words.Refusal) -> Mismatch | None:
-    exact = (("", pipeline.commands[0].text),) if "leave out" in piped.message else ()
-    return Mismatch(
-        f"it needs a shell, and so would never match: {piped.message}", (*exact, ("--shell", text))
-    )
 
 
 def _refusal_mismatch(

@@ -207,7 +207,10 @@ def _judge_all(body: str, *, shell: bool) -> Judged:
     judged: Judged = []
     for pipeline in read:
         if len(pipeline.commands) == 1:
-            judged.append((pipeline.commands[0], _verdict(pipeline.commands[0])))
+            verdict = policy.judge(pipeline.commands[0].words)
+            if isinstance(verdict, Refused):
+                raise CladaError(verdict.type, verdict.message)
+            judged.append((pipeline.commands[0], verdict))
             continue
         piped = policy.judge_pipeline(pipeline)
         if isinstance(piped, words.Refusal):
@@ -221,13 +224,6 @@ def _for_bash(body: str, refusal: words.Refusal, *, shell: bool) -> tuple[words.
         raise CladaError("command_not_allowed", refusal.message, words.SHELL_HINT if refusal.shell else None)
     reason = NeedsApproval(f"`{refusal.construct}` needs a shell, so bash would run it")
     return words.SimpleCommand(("bash", "-c", body), body), reason
-
-
-def _verdict(command: words.SimpleCommand) -> Verdict:
-    verdict = policy.judge(command.words)
-    if isinstance(verdict, Refused):
-        raise CladaError(verdict.type, verdict.message)
-    return verdict
 
 
 def _refuse_wider_stash(world: World, judged: Judged) -> None:
