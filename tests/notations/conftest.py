@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.counting import calls
 
-from clada.notations import json, structured, toml
+from clada.notations import json_values, structured, toml_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def _steps(notation: ModuleType, text: bytes) -> int:
 @pytest.fixture
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the limits of a document a hundredth of what they are: a text beyond them is soon refused."""
-    for module in (json, structured, toml):
+    for module in (json_values, structured, toml_scan):
         for name in LIMITS:
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, getattr(module, name) // 100)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from clada.model import Invalid, Operation, Plan
 from clada.notations import json, parse
+from clada.notations.json_values import ValueReader
 from clada.notations.structured import MAX_DEPTH, MAX_TASKS, MAX_VALUES, OTHER, MalformedError
 
 if TYPE_CHECKING:
@@ -567,7 +568,7 @@ def test_the_cost_grows_with_the_size_and_not_faster(name: str, steps: Steps) ->
 # Properties
 
 
-def built(reader: json.ValueReader, depth: int = 1) -> Any:
+def built(reader: ValueReader, depth: int = 1) -> Any:
     """Build the value that comes next, by what the reader offers."""
     first = reader.next()
     if first == "{":
@@ -593,7 +594,7 @@ def test_a_valid_value_is_what_the_standard_library_reads(
 ) -> None:
     """A valid value is what the standard library reads."""
     text = standard.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
-    reader = json.ValueReader(text)
+    reader = ValueReader(text)
     reader.go_to(0, len(text))
     assert built(reader) == standard.loads(text)
     assert reader.at == len(text)
@@ -623,7 +624,7 @@ def strictly(text: str) -> Any:
 def test_a_text_is_valid_if_it_is_for_the_standard_library(text: str) -> None:
     """A text is valid if it is for the standard library."""
     data = text.encode()
-    reader = json.ValueReader(data)
+    reader = ValueReader(data)
     reader.go_to(0, len(data))
     try:
         value = built(reader)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clada.notations import json, parse, toml
 from clada.notations.markdown import Fence
 from clada.notations.structured import MAX_DEPTH, MalformedError
-from clada.notations.toml import Scan
+from clada.notations.toml_scan import Scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

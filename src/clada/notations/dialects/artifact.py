@@ -25,9 +25,9 @@ from clada.grammar import read_number
 from clada.notations.markdown import LONGEST_LINE, LinePattern, closing_line, line_end
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.arguments import RefusedCallError
 from clada.notations.toolcalls.tag_calls import unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
-from clada.notations.toolcalls.tools import RefusedCallError
 from clada.operations.edit import BLANKS
 from clada.text.line_endings import end_with_line_break
 

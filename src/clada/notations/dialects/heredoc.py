@@ -21,7 +21,8 @@ from itertools import accumulate
 from clada.notations.dialects.whole_names import SHELLS
 from clada.notations.markdown import FENCE, LinePattern, fence_at, is_indented_code, line_end
 from clada.notations.reading import UnreadableError
-from clada.notations.toolcalls.tools import Call, RefusedCallError, Tools
+from clada.notations.toolcalls.arguments import RefusedCallError
+from clada.notations.toolcalls.tools import Call, Tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from clada.errors import shortened
 from clada.grammar import WRONG_RANGE, read_number, read_range
 from clada.notations.markdown import LinePattern, line_end
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.toolcalls.tools import Ignored, RefusedCallError, decode_json
+from clada.notations.toolcalls.arguments import RefusedCallError, decode_json
+from clada.notations.toolcalls.tools import Ignored
 from clada.operations.edit import Hunk
 from clada.text.elision import elision_complaint
 from clada.values import Value

@@ -27,7 +27,8 @@ from itertools import islice
 from clada.notations.markdown import fences
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
-from clada.notations.toolcalls.conversations import Log, read_records
+from clada.notations.toolcalls.conversations import Log
+from clada.notations.toolcalls.log_records import read_records
 from clada.notations.toolcalls.tools import EDITOR_COMMANDS, TOOLS
 
 TYPE_CHECKING = False

@@ -8,22 +8,13 @@ from __future__ import annotations
 import re
 
 from clada.model import Invalid
-from clada.notations.json import ValueReader
+from clada.notations.json_values import ValueReader
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
 from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.arguments import ARGUMENTS, FIELDS, RefusedCallError, decode_json
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
-from clada.notations.toolcalls.tools import (
-    ARGUMENTS,
-    FIELDS,
-    KNOWN,
-    Call,
-    Ignored,
-    RefusedCallError,
-    Tools,
-    decode_json,
-    plain_name,
-)
+from clada.notations.toolcalls.tools import KNOWN, Call, Ignored, Tools, plain_name
 from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False

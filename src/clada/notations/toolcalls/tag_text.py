@@ -12,7 +12,7 @@ from clada.model import Invalid
 from clada.notations.dialects import sr
 from clada.notations.markdown import MARKDOWN, fence_line
 from clada.notations.reading import Reading, UnreadableError
-from clada.notations.toolcalls.tools import RefusedCallError
+from clada.notations.toolcalls.arguments import RefusedCallError
 from clada.operations.edit import Hunk
 from clada.text.elision import elision_complaint
 from clada.text.line_endings import end_with_line_break

@@ -23,9 +23,9 @@ from clada.grammar import WRONG_RANGE, read_number, read_range
 from clada.notations.markdown import LinePattern
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.toolcalls import tag_text
+from clada.notations.toolcalls.arguments import Arguments, RefusedCallError, decode_json
 from clada.notations.toolcalls.tag_calls import STARTS, CallsInTags, unclosed_error
 from clada.notations.toolcalls.tag_text import BlockOptions, search_blocks
-from clada.notations.toolcalls.tools import Arguments, RefusedCallError, decode_json
 from clada.operations.edit import BLANKS, Hunk
 from clada.text.elision import elision_complaint
 
