@@ -68,7 +68,8 @@ def test_the_examples_that_must_not_pass_say_why(name: str, line: str) -> None:
         assert judgement.type == "command_not_allowed"
     else:
         assert isinstance(judgement, NeedsApproval), judgement
-        assert judgement.message == f"needs approval: {judgement.reason}"
+        why = "" if judgement.is_unlisted else f": {judgement.reason}"
+        assert judgement.message == f"needs approval{why}"
 
 
 # Every option that the security rules refuse: its short and long names, `=` where it takes a value, before it
