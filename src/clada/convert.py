@@ -113,7 +113,7 @@ class _IntoNotation(_Converter):
             if not blocks or blocks[-1][0] is not block:
                 blocks.append((block, []))
             blocks[-1][1].extend(self._operation(item))
-        written = [_written(block, texts) for block, texts in blocks if texts]
+        written = [_block_of(block, texts) for block, texts in blocks if texts]
         return Converted(self.writer.document(written) if written else "", tuple(self.notes))
 
     def _operation(self, item: Operation) -> list[str]:
@@ -125,7 +125,7 @@ class _IntoNotation(_Converter):
         before = self.trial.text(item.path) if isinstance(item, Edit) else None
         outcome = self.trial.apply(item) if not isinstance(item, Run) or _is_built_in(item) else None
         if isinstance(item, Write) and isinstance(outcome, Done):
-            plain = self._settled(item, outcome)
+            plain = self._without_conditions(item, outcome)
         if _depends_on_the_tree(item) and not isinstance(outcome, Done):
             self.cannot_say(item, outcome if isinstance(outcome, str) else "")
             return []
@@ -139,7 +139,7 @@ class _IntoNotation(_Converter):
         self.cannot_say(item)
         return []
 
-    def _settled(self, item: Write, outcome: Done) -> Operation:
+    def _without_conditions(self, item: Write, outcome: Done) -> Operation:
         """Return a write without what was decided when it was tried: its name, and whether it may be made."""
         plain = _plain(item, self.settings).replace(path=outcome.target)
         if item.raw:
@@ -279,7 +279,7 @@ class _IntoDialect(_Converter):
         }
 
 
-def _written(block: Block, texts: Sequence[str]) -> WrittenBlock:
+def _block_of(block: Block, texts: Sequence[str]) -> WrittenBlock:
     return WrittenBlock(block.implicit and len(texts) == 1, block.version, tuple(texts), block.atomic)
 
 

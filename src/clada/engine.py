@@ -206,9 +206,9 @@ class Engine:
             try:
                 self.world.files.flush()
             except CladaError as trouble:
-                waiting = _failed(waiting, trouble.error)
+                waiting = _mark_failed(waiting, trouble.error)
             except Exception as bug:  # noqa: BLE001 (as above)
-                waiting = _failed(waiting, unforeseen(bug))
+                waiting = _mark_failed(waiting, unforeseen(bug))
         for number, task in (*waiting, *ended):
             if isinstance(task.outcome, Failed):
                 self._failed.add(number)
@@ -310,7 +310,7 @@ def _load_merging() -> Merging:
     return merge
 
 
-def _failed(tasks: list[tuple[int, Task]], error: Error) -> list[tuple[int, Task]]:
+def _mark_failed(tasks: list[tuple[int, Task]], error: Error) -> list[tuple[int, Task]]:
     return [(number, task.replace(outcome=Failed(error))) for number, task in tasks]
 
 

@@ -116,7 +116,7 @@ def unforeseen(bug: Exception) -> Error:
     """Return the error for an exception that no code handled: a system error, or a bug in clada."""
     if isinstance(bug, MemoryError):
         return OUT_OF_MEMORY
-    trace = _traced(bug)
+    trace = _format_traceback(bug)
     if isinstance(bug, OSError):
         return Error("io_error", system_words(bug), traceback=trace)
     if isinstance(bug, UnicodeEncodeError) and bug.encoding != "utf-8":
@@ -127,7 +127,7 @@ def unforeseen(bug: Exception) -> Error:
     return Error("io_error", message, hint, traceback=trace)
 
 
-def _traced(bug: Exception) -> str | None:
+def _format_traceback(bug: Exception) -> str | None:
     """Return the traceback of a bug; None if memory or file handles do not suffice for it."""
     try:
         import traceback

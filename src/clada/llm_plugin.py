@@ -36,7 +36,9 @@ def register_template_loaders(register: Any) -> None:
 
 def template(notation: Any) -> llm.Template:
     """Return a template whose system prompt tells a model how to answer."""
-    return llm.Template(name=f"clada:{notation}", system=_escaped(clada.instructions(notation or None)))
+    return llm.Template(
+        name=f"clada:{notation}", system=_escape_dollars(clada.instructions(notation or None))
+    )
 
 
 def _save_template() -> None:
@@ -47,7 +49,7 @@ def _save_template() -> None:
     click.echo(f"saved {path}: llm -t clada")
 
 
-def _escaped(text: str) -> str:
+def _escape_dollars(text: str) -> str:
     return text.replace("$", "$$")  # a template replaces $name
 
 
@@ -108,14 +110,14 @@ def _work(conversation: Any, prompt: str, verify: str | None, rounds: int, works
         # A model that has read something, or run a command, wants to go on.
         is_over = not report.tasks or (report.ok and not any(task.output for task in report.tasks))
         if is_over and not report.fatal:
-            report = _verified(verify, options) if verify else report
+            report = _verify(verify, options) if verify else report
             if report.ok or not (verify or report.not_applied):
                 return True
         prompt = report.text(for_llm=True)
     return False
 
 
-def _verified(verify: str, options: clada.Options) -> clada.Report:
+def _verify(verify: str, options: clada.Options) -> clada.Report:
     """Run the command that must pass."""
     start = options.get("start_delimiter", "<---")
     end = options.get("end_delimiter", "--->")

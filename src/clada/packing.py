@@ -125,16 +125,16 @@ def list_files(
     except repository.NoRepositoryError:
         if tracked or changed or since is not None:
             raise
-        return _without_git(root)
+        return _list_without_git(root)
     git = hardened_git(found)
-    listed = _listed(git, root, tracked=tracked)
+    listed = _list_git_files(git, root, tracked=tracked)
     if changed or since is not None:
-        differing = _differing(git, root, since or "HEAD")
+        differing = _list_differing(git, root, since or "HEAD")
         listed = [path for path in listed if path in differing]
     return listed
 
 
-def _listed(git: Git, root: str, *, tracked: bool) -> list[str]:
+def _list_git_files(git: Git, root: str, *, tracked: bool) -> list[str]:
     options = ("--cached",) if tracked else ("--cached", "--others", "--exclude-standard")
     result = git.call("ls-files", "-z", *options, directory=root)
     if result.code:
@@ -142,7 +142,7 @@ def _listed(git: Git, root: str, *, tracked: bool) -> list[str]:
     return sorted(set(_split(result.output)))
 
 
-def _differing(git: Git, root: str, revision: str) -> set[str]:
+def _list_differing(git: Git, root: str, revision: str) -> set[str]:
     """Return the files that differ from a revision, and those that git does not track yet."""
     commit = git.call("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit.code and revision != "HEAD":
@@ -150,7 +150,7 @@ def _differing(git: Git, root: str, revision: str) -> set[str]:
         raise CladaError("git_operation_failed", message, "git log --oneline")
     new = git.call("ls-files", "-z", "--others", "--exclude-standard", directory=root)
     if commit.code:  # no commit yet: all files are new
-        return {*_split(new.output), *_listed(git, root, tracked=True)}
+        return {*_split(new.output), *_list_git_files(git, root, tracked=True)}
     name = commit.output.decode().strip()
     options = ("--name-only", "-z", "--relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
     differing = git.call("diff", *options, "--end-of-options", name, "--", directory=root)
@@ -163,7 +163,7 @@ def _split(output: bytes) -> list[str]:
     return [os.fsdecode(path) for path in output.split(b"\0") if path]
 
 
-def _without_git(root: str) -> list[str]:
+def _list_without_git(root: str) -> list[str]:
     """Return all files of a workspace that is not in a repository, except the usual tools' own."""
     found = []
     for directory in walk(root, lambda _path, _error: None):

@@ -48,9 +48,9 @@ def suggest_repairs(edit: Edit, text: Text, error: Error, notation: str) -> tupl
     if error.found and error.expected == 1:
         results: Sequence[Text] = _each_place(edit, text)
     else:
-        corrected = None if error.found else _corrected(edit, text, error)
+        corrected = None if error.found else _correct_edit(edit, text, error)
         results = [corrected] if corrected else []
-    blocks = [_written(row.name, edit.path, text, result) for result in results]
+    blocks = [_write_block(row.name, edit.path, text, result) for result in results]
     return tuple(block for block in blocks if block) if all(blocks) else ()
 
 
@@ -69,7 +69,7 @@ def _each_place(edit: Edit, text: Text) -> list[Text]:
     return [text.replaced(one, hunk.replacement.encode()) for one in ones]
 
 
-def _corrected(edit: Edit, text: Text, error: Error) -> Text | None:
+def _correct_edit(edit: Edit, text: Text, error: Error) -> Text | None:
     """Return the file with an edit whose search texts are corrected; None if one of them is unclear."""
     if edit.count != 1 or any(hunk.search_end is not None or hunk.instead for hunk in edit.hunks):
         return None
@@ -77,7 +77,7 @@ def _corrected(edit: Edit, text: Text, error: Error) -> Text | None:
         number = next((at for at, hunk in enumerate(edit.hunks) if hunk.search == error.searched), None)
         if number is None:
             return None
-        hunk = _corrected_hunk(edit.hunks[number], text, error.nearest)
+        hunk = _correct_hunk(edit.hunks[number], text, error.nearest)
         if hunk is None:
             return None
         edit = edit.replace(hunks=(*edit.hunks[:number], hunk, *edit.hunks[number + 1 :]))
@@ -88,7 +88,7 @@ def _corrected(edit: Edit, text: Text, error: Error) -> Text | None:
     return None
 
 
-def _corrected_hunk(hunk: Hunk, text: Text, nearest: Nearest | None) -> Hunk | None:
+def _correct_hunk(hunk: Hunk, text: Text, nearest: Nearest | None) -> Hunk | None:
     """Return a hunk that is found, and makes the same change; None if its place or the change is unclear."""
     loose = Edit(0, (0, 0), {}, "", (hunk,), match=TYPOGRAPHIC)
     try:
@@ -210,7 +210,7 @@ def _equal_parts(base: Parts, other: Parts) -> dict[int, int]:
     return {start + at: other_start + at for start, other_start, size in blocks for at in range(size)}
 
 
-def _written(notation: str, path: str, old: Text, new: Text) -> str | None:
+def _write_block(notation: str, path: str, old: Text, new: Text) -> str | None:
     """Return the block that makes this change of a file; None if the notation cannot say it."""
     before, after = (to_lf(text.data).decode() for text in (old, new))
     writer = load_writer(notation)
@@ -226,7 +226,7 @@ def _written(notation: str, path: str, old: Text, new: Text) -> str | None:
         return None
     if len(written) > LONGEST or escape_lines(written) != written:
         return None
-    return written if _tried(written, notation, path, old) == to_lf(new.data) else None
+    return written if _try_block(written, notation, path, old) == to_lf(new.data) else None
 
 
 def _without_last_break(text: str, search: str, replacement: str) -> tuple[str, str]:
@@ -242,7 +242,7 @@ def _without_last_break(text: str, search: str, replacement: str) -> tuple[str, 
     return (short, replacement[:-1]) if is_unique else (search, replacement)
 
 
-def _tried(written: str, notation: Any, path: str, text: Text) -> bytes | None:
+def _try_block(written: str, notation: Any, path: str, text: Text) -> bytes | None:
     """Return what a block makes of a file; None if it is not an edit of that file alone, or fails."""
     plan = parse(written, notation)
     if plan.fatal or plan.not_applied or not plan.operations:

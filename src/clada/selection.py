@@ -65,7 +65,7 @@ class Place(Value):
 def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, tuple[Preview, ...]]:
     """Execute a plan as a dry run; return the report and the preview of each operation."""
     seen = _Seen()
-    watched = _mapped(
+    watched = _map_operations(
         plan, lambda index, item: _in_place_of(item, _Watched, item, index, seen) if item.in_part else item
     )
     report = execute(watched, settings=settings.replace(dry_run=True), **callbacks)
@@ -110,7 +110,7 @@ def _place_at(search: str, lines: Sequence[str], first: int, last: int) -> Place
 
 def choose_place(plan: Plan, index: int, place: Place) -> Plan:
     """Return the plan in which an edit replaces these lines, as chosen by the user."""
-    return _mapped(plan, lambda at, item: _placed(item, place) if at == index else item)
+    return _map_operations(plan, lambda at, item: _move_to_place(item, place) if at == index else item)
 
 
 def select(plan: Plan, chosen: Chosen, reasons: Mapping[int, str] | None = None) -> Plan:
@@ -134,7 +134,7 @@ def select(plan: Plan, chosen: Chosen, reasons: Mapping[int, str] | None = None)
         ordered = tuple(sorted(hunks or (), key=lambda hunk: hunk.number))
         return _in_place_of(item, _Part, ordered, item.in_part, getattr(item, "remarks", ()))
 
-    return _mapped(plan, part).replace(left_out={**plan.left_out, **left_out})
+    return _map_operations(plan, part).replace(left_out={**plan.left_out, **left_out})
 
 
 def warnings(plan: Plan, labels: Sequence[str]) -> list[str]:
@@ -186,7 +186,7 @@ def _normal(path: str) -> str:
     return os.path.normpath(slashes)
 
 
-def _mapped(plan: Plan, change: Callable[[int, Operation], Operation]) -> Plan:
+def _map_operations(plan: Plan, change: Callable[[int, Operation], Operation]) -> Plan:
     """Return the plan with `change(index, operation)` in place of each valid operation."""
     blocks, index = [], 0
     for block in plan.blocks:
@@ -287,19 +287,19 @@ class _Placed(_Substitute):
         return done.replace(remarks=(*done.remarks, *self.remarks))
 
 
-def _placed(edit: Any, place: Place) -> Operation:
+def _move_to_place(edit: Any, place: Place) -> Operation:
     """Return the edit of these lines."""
     hunk = edit.hunks[0]
     if place.difference:  # only similar, so these lines are replaced as a whole
         end = "\n" if hunk.search.endswith("\n") else ""
-        replacement = _indented(hunk.replacement, hunk.search, place.text)
+        replacement = _indent_like(hunk.replacement, hunk.search, place.text)
         hunk = hunk.replace(search=place.text + end, replacement=replacement)
     inner = edit.replace(hunks=(hunk.replace(near=place.first),), match=EXACT)
     lines = f"line {place.first}" if place.first == place.last else f"lines {place.first}-{place.last}"
     return _in_place_of(edit, _Placed, inner, (f"{lines} chosen {BY_USER}",))
 
 
-def _indented(text: str, searched: str, found: str) -> str:
+def _indent_like(text: str, searched: str, found: str) -> str:
     """Return the new lines indented as much more, or less, as the found lines are than the searched ones."""
     old, new = (each[: len(each) - len(each.lstrip(" \t"))] for each in (searched, found))
     if new.startswith(old):
@@ -323,7 +323,7 @@ class _Part(_Substitute):
         parts = world.files.locate(self.path)
         is_new = not any(hunk.old for hunk in self.hunks) and not world.files.entry(parts)
         data = b"" if is_new else world.files.load(parts)
-        made, lines = _with_hunks(data, self.hunks)
+        made, lines = _apply_hunks(data, self.hunks)
         remarks = (*self.remarks, *self._remarks())
         if made == data and not is_new:
             return Done("unchanged", self.path, remarks=remarks)
@@ -341,7 +341,7 @@ class _Part(_Substitute):
             yield EDITED
 
 
-def _with_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[int, ...]]:
+def _apply_hunks(data: bytes, hunks: tuple[FileHunk, ...]) -> tuple[bytes, tuple[int, ...]]:
     """Return the text with the hunks applied, and the line number of each."""
     pieces, lines, at = [], [], 0
     for hunk in hunks:

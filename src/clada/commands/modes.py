@@ -66,7 +66,7 @@ def read_mode(text: str) -> Mode | None:
         return Mode(number) if number <= _ALL | _SPECIAL else None
     steps: list[ModeStep] = []
     for clause in text.split(","):
-        found = _steps(clause)
+        found = _read_steps(clause)
         if not found:
             return None
         steps.extend(found)
@@ -81,7 +81,7 @@ def parse_checked_mode(text: str) -> Mode:
     return mode
 
 
-def _steps(clause: str) -> list[ModeStep]:
+def _read_steps(clause: str) -> list[ModeStep]:
     """Return the steps of one clause (`u+r-w` has two); none if it is not valid."""
     rest = clause.lstrip("ugoa")
     who = clause[: len(clause) - len(rest)]

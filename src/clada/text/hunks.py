@@ -260,12 +260,12 @@ class Locator:
                 return Missing(reason=f"there is no line {last}: the last one is {len(starts) - 1}")
             at = starts[hunk.after_line]
             if hunk.through_line:
-                return _inserted(hunk, at, starts[last])
+                return _insertion_at(hunk, at, starts[last])
         elif hunk.anchors:
             return self._behind_anchor(hunk)
         elif hunk.at_end or not self.lines.data or (hunk.near or 0) >= len(self.lines.starts) - 1:
             at = len(self.lines.data)
-        return Missing(reason=NOWHERE) if at is None else _inserted(hunk, at)
+        return Missing(reason=NOWHERE) if at is None else _insertion_at(hunk, at)
 
     def _behind_anchor(self, hunk: Wanted) -> Found | Missing:
         """Insert behind the last anchor: the first one behind the others; one that is alone stands once."""
@@ -275,7 +275,7 @@ class Locator:
             return NOT_FOUND
         if len(places) > 1:
             return Missing([start for start, _ in places])
-        found = _inserted(hunk, places[0][1])
+        found = _insertion_at(hunk, places[0][1])
         return found.replace(out_of_order=found.start < self._last)
 
     def _around_dots(self, hunk: Wanted) -> Found | None:
@@ -315,7 +315,7 @@ def _join_words(words: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _inserted(hunk: Wanted, at: int, end: int | None = None) -> Found:
+def _insertion_at(hunk: Wanted, at: int, end: int | None = None) -> Found:
     """Return the lines of a hunk at a place, or in place of what goes from there to an end."""
     end = at if end is None else end
     return Found(at, end, (Splice(at, end, b"".join(line + LF for line in hunk.new)),))
