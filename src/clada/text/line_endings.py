@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import IncrementalNewlineDecoder
 
 TYPE_CHECKING = False
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
 # A byte is searched for by its number: Python tries each text as a number first, and makes an error of that.
 LF_BYTE, CR_BYTE = LF[0], CR[0]
+_ENDING = re.compile(rb"\r\n?|\n")
 
 
 def to_lf(text: bytes) -> bytes:
@@ -47,32 +49,16 @@ def count_breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int
 
 
 def endings_at(data: bytes, offsets: Sequence[int]) -> list[bytes]:
-    """Return the line ending in use at each offset: the next one, else the last of all.
+    """Return the line ending in use at each offset: the next one, else the last of all, else LF.
 
     The offsets must be in order.
     """
-    last = _ending_at(data, max(data.rfind(LF), data.rfind(CR)))
-    found = []
-    lf = cr = -1
+    end = max(data.rfind(LF), data.rfind(CR)) + 1
+    last = CRLF if data.endswith(CRLF, 0, end) else data[max(end - 1, 0) : end] or LF
+    found, at, ending = [], -1, last  # the last answer holds up to its place
     for offset in offsets:
-        lf, cr = _next(data, LF, lf, offset), _next(data, CR, cr, offset)
-        nearest = min(lf, cr)
-        found.append(_ending_at(data, nearest) if nearest < len(data) else last)
+        is_inside = data[max(offset - 1, 0) : offset + 1] == CRLF
+        if at < offset < end and (following := _ENDING.search(data, offset - is_inside)):
+            at, ending = following.end() - 1, following[0]
+        found.append(ending if offset <= at else last)
     return found
-
-
-def _next(data: bytes, byte: bytes, known: int, offset: int) -> int:
-    """Return where the byte is next, or the length; `known`, the last answer, saves scanning twice."""
-    if known >= offset:
-        return known
-    found = data.find(byte, offset)
-    return found if found >= 0 else len(data)
-
-
-def _ending_at(data: bytes, position: int) -> bytes:
-    """Return the line ending at this position, also if it is the LF of a CRLF; LF if there is none."""
-    if position < 0:
-        return LF
-    if data[position : position + 1] == CR:
-        return CRLF if data[position + 1 : position + 2] == LF else CR
-    return CRLF if position and data[position - 1 : position] == CR else LF
