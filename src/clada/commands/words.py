@@ -121,6 +121,8 @@ _SHELL_BUILTINS = frozenset(
 _SEQUENCE_PARTS = (2, 3)  # from, to and perhaps the step of `{1..9..2}`
 _END = ""  # the last token
 _JOINING = ("&&", "|")
+_JOINING_SIGN = re.compile(r"&&|\|(?![|&])")  # `||` and `|&` are something else
+_COMMAND_END = re.compile(rf"[ \t]*+(?:\Z|\n|{_JOINING_SIGN.pattern})|[ \t]++#")  # a comment may follow
 _BOTH_STREAMS = "2>&1"  # without effect at the end of a command: both streams are shown
 
 _NOTHING_ESCAPED = Refusal(
@@ -200,10 +202,10 @@ def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
         elif char == "#":
             end = body.find("\n", at)
             at = len(body) if end < 0 else end
-        elif char == "\n" or _is_joining(body, at):
+        elif char == "\n" or _JOINING_SIGN.match(body, at):
             yield "&&" if char == "&" else char
             at += 2 if char == "&" else 1
-        elif char == "2" and body.startswith(_BOTH_STREAMS, at) and _ends_command(body, at + 4):
+        elif char == "2" and body.startswith(_BOTH_STREAMS, at) and _COMMAND_END.match(body, at + 4):
             at += 4
         else:
             word = _word(body, at)
@@ -212,19 +214,6 @@ def _tokens(body: str) -> Iterator[_Word | Refusal | str]:
                 return
             at = word.end
     yield _END
-
-
-def _is_joining(body: str, at: int) -> bool:
-    """Whether `&&` or `|` stands here, by itself: `||` and `|&` are something else."""
-    return body.startswith("&&", at) or (body[at] == "|" and body[at + 1 : at + 2] not in ("|", "&"))
-
-
-def _ends_command(body: str, at: int) -> bool:
-    """Whether the command ends here, but for blanks and a comment."""
-    end = at
-    while end < len(body) and body[end] in _BLANKS:
-        end += 1
-    return end == len(body) or body[end] == "\n" or _is_joining(body, end) or (body[end] == "#" and end > at)
 
 
 def _can_be_passed(body: str) -> bool:
@@ -243,7 +232,7 @@ def _word(body: str, start: int) -> _Word | Refusal:
     values: list[str] = []
     bare: list[str] = []
     at = start
-    while at < len(body) and body[at] not in _BLANKS_AND_BREAKS and not _is_joining(body, at):
+    while at < len(body) and body[at] not in _BLANKS_AND_BREAKS and not _JOINING_SIGN.match(body, at):
         part = _part(body, at)
         if isinstance(part, Refusal):
             return part

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from clada.values import Value
@@ -54,7 +55,7 @@ DOTS = ("...", "# ...", "// ...", "…")  # lines that stand for others in both 
 COMMENT_SIGNS = "#/*-<!>{};% "  # that may be around an ellipsis in a comment
 ELLIPSES = ("...", "…")
 
-BLANKS_SHOWN = 3  # in a row; more are counted
+_MANY_BLANKS = " {4,}"  # in a row, which are counted
 BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols that look like blanks
 
 
@@ -296,15 +297,5 @@ def visible(text: str) -> str:
         is_seen = unicodedata.category(char)[0] in "LNPS" and char not in BLANK_LETTERS and char != "\u27e8"
         return char if plain or is_seen else f"\u27e8{char.encode('unicode_escape').decode()}\u27e9"
 
-    pieces: list[str] = []
-    blanks = 0
-    for piece in "".join(map(escape, text)).split(" "):
-        if piece:
-            pieces += [_shown_blanks(blanks), piece]
-            blanks = 0
-        blanks += 1
-    return "".join([*pieces, _shown_blanks(blanks - 1)])
-
-
-def _shown_blanks(count: int) -> str:
-    return " " * count if count <= BLANKS_SHOWN else f"\u27e8{count} blanks\u27e9"
+    escaped = "".join(map(escape, text))
+    return re.sub(_MANY_BLANKS, lambda run: f"\u27e8{len(run[0])} blanks\u27e9", escaped)
