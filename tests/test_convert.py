@@ -379,5 +379,5 @@ def test_the_command_line_converts(tmp_path: Path) -> None:
     done = run("--to", "csl", text="<---WRITE")
     assert (done.returncode, done.stderr) == (
         1,
-        "clada: Line 1: Malformed marker; 0 complete operations came before it\n",
+        "clada: Line 1: Malformed marker; 0 complete operations came before it\n  clada plan -v FILE\n",
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import clada
 from clada.report.diff import file_hunks, numbered, split_hunk
 from clada.resuming import resume
-from clada.selection import _with_hunks, preview, select, warnings
+from clada.selection import _apply_hunks, preview, select, warnings
 from clada.settings import Settings
 from clada.text.diff import split_lines
 
@@ -153,9 +153,9 @@ def test_hunks_one_after_the_other_give_what_all_give(
     if cut:
         new = new.removesuffix(b"\n")
     hunks = tuple(file_hunks(old, new) or ())
-    assert _with_hunks(old, hunks)[0] == new
+    assert _apply_hunks(old, hunks)[0] == new
     first = tuple(hunk for hunk in hunks if hunk.number - 1 in numbers)
-    half = _with_hunks(old, first)[0]
+    half = _apply_hunks(old, first)[0]
     if hunks:
         assert (half == old) == (not first)
         assert (half == new) == (len(first) == len(hunks))
@@ -176,11 +176,11 @@ def test_the_parts_of_split_hunks_give_what_the_hunks_give(
         new = new.removesuffix(b"\n")
     whole = file_hunks(old, new) or []
     parts = numbered([part for hunk in whole for part in split_hunk(hunk)])
-    assert _with_hunks(old, tuple(parts))[0] == new
+    assert _apply_hunks(old, tuple(parts))[0] == new
     assert b"".join(part.old for part in parts) == b"".join(hunk.old for hunk in whole)
     some = tuple(part for part in parts if part.number - 1 in numbers)
     if parts:
-        assert (_with_hunks(old, some)[0] == old) == (not some)
+        assert (_apply_hunks(old, some)[0] == old) == (not some)
     for part in parts:
         header = part.lines[0][1]
         sizes = [int(each.partition(",")[2] or 1) for each in header.strip("@ ").split(" ")]
