@@ -264,6 +264,12 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     assert listed == {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
 
 
+def test_no_code_has_an_escaped_pipe() -> None:
+    """The site would show the backslash: write <code>a &#124; b</code> in a table."""
+    spans = [(name(page), span) for page in PAGES for span in CODE.finditer(page.read_text(encoding="utf-8"))]
+    assert [(page, span[0]) for page, span in spans if not span[1] and r"\|" in span[0]] == []
+
+
 LONG = {"docs/library.md"}
 
 

@@ -124,8 +124,9 @@ def _table(head: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield f"| {head} | meaning |"
     yield "|---|---|"
     for written, meaning in rows:
-        code, text = (cell.replace("|", "\\|") for cell in (written, meaning))
-        yield f"| `{code}` | {text} |"
+        # Sites differ in how a code span in a table says |, but agree on its number.
+        code = f"<code>{written.replace('|', '&#124;')}</code>" if "|" in written else f"`{written}`"
+        yield f"| {code} | {meaning.replace('|', '&#124;')} |"
 
 
 def _section(title: str, items: tuple[tuple[str, str], ...]) -> Iterator[str]:
