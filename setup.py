@@ -43,7 +43,7 @@ def readme() -> str:
 def data_files() -> list[tuple[str, list[str]]]:
     """Write the completion scripts, and return what is installed beside the package."""
     sys.path.insert(0, str(ROOT / "src"))
-    from clada.cli.completion import SCRIPTS
+    from clada.cli.commands.completion import SCRIPTS
 
     found = [("share/man/man1", ["docs/clada.1"])]
     for shell, (place, name) in COMPLETIONS.items():

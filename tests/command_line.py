@@ -36,7 +36,7 @@ FRONT_ENDS = (
     "clada.batch",
     "clada.review",
     "clada.cli.choose",
-    "clada.cli.watch",
+    "clada.cli.commands.watch",
     "clada.__main__",
 )
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD)

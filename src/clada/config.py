@@ -73,7 +73,7 @@ def load(workspace: str | None, trusts: Callable[[str], bool] = lambda _workspac
     """
     own, environment = own_settings(), environment_settings()
     directory = workspace or environment.get("workspace") or own.get("workspace", ".")
-    return Sources(own, _shared(find_workspace(directory), trusts), environment)
+    return Sources(own, _workspace_settings(find_workspace(directory), trusts), environment)
 
 
 def find_workspace(directory: str) -> str:
@@ -93,8 +93,8 @@ def find_workspace(directory: str) -> str:
 def own_settings() -> dict[str, Any]:
     """Return what the user's own file sets."""
     path = user_file()
-    data = _data(path)
-    return {} if data is None else _read(path, data, own=True)
+    data = _read_file(path)
+    return {} if data is None else _parse(path, data, own=True)
 
 
 def environment_settings() -> dict[str, Any]:
@@ -115,11 +115,7 @@ def _read_variable(setting: Setting, text: str) -> Any:
         raise UsageError("cannot be set by a variable")
     if setting.kind == "list":
         return tuple(text.split("\n"))
-    if setting.kind != "switch":
-        return read_text(setting, text)
-    if text.lower() not in SWITCHES:
-        raise UsageError(f"must be true or false, not {text!r}")
-    return SWITCHES[text.lower()]
+    return read_text(setting, text)
 
 
 def set_in_user_file(key: str, values: Sequence[str]) -> str:
@@ -127,26 +123,26 @@ def set_in_user_file(key: str, values: Sequence[str]) -> str:
     import tomllib
 
     path = os.path.realpath(user_file())  # it may be a link, which stays one
-    lines = (_data(path) or b"").decode(errors="surrogateescape").splitlines(keepends=True)
+    lines = (_read_file(path) or b"").decode(errors="surrogateescape").splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     start, end = len(lines), len(lines)
     for at, line in enumerate(lines):
         if re.match(rf"\s*{key}\s*=", line):
             start, end = at, at + 1
-            while end < len(lines) and not _is_complete(tomllib, "".join(lines[start:end])):
+            while end < len(lines) and not _is_toml(tomllib, "".join(lines[start:end])):
                 end += 1  # the value has several lines
             break
     text = "".join([*lines[:start], f"{key} = {_as_toml(key, values)}\n", *lines[end:]])
     data = text.encode(errors="surrogateescape")
-    _read(path, data, own=True)  # raises, rather than leave a file that cannot be read
+    _parse(path, data, own=True)  # raises, rather than leave a file that cannot be read
     from clada.world.files.atomic import put_at
 
     put_at(path, data)
     return path
 
 
-def _is_complete(tomllib: Any, text: str) -> bool:
+def _is_toml(tomllib: Any, text: str) -> bool:
     try:
         tomllib.loads(text)
     except ValueError:
@@ -163,19 +159,13 @@ def _as_toml(key: str, values: Sequence[str]) -> str:
         return f"[{', '.join(map(_quoted, values))}]"
     if len(values) != 1:
         raise UsageError(f"{key} takes one value", f'clada config set {key} "{" ".join(values)}"')
-    if setting.kind == "switch":
-        if values[0].lower() not in SWITCHES:
-            raise UsageError(
-                f"{key} must be true or false, not {values[0]!r}", f"clada config set {key} true"
-            )
-        return str(SWITCHES[values[0].lower()]).lower()
     try:
-        read_text(setting, values[0])
+        value = read_text(setting, values[0])
     except UsageError as error:
         raise UsageError(
             f"{key} {error}", error.remedy and f"clada config set {key} {error.remedy}"
         ) from None
-    return _quoted(values[0])
+    return str(value).lower() if setting.kind == "switch" else _quoted(values[0])
 
 
 def find_setting(key: str) -> Setting:
@@ -190,12 +180,12 @@ def _quoted(text: str) -> str:
     return '"' + "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in escaped) + '"'
 
 
-def _shared(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:
+def _workspace_settings(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:
     """Return what the workspace's file sets, if it is trusted; only harmless keys are allowed in it."""
     if not os.path.lexists(os.path.join(workspace, FOLDER)):
         return {}
     try:
-        data = _shared_data(workspace)
+        data = _read_workspace_file(workspace)
     except UsageError:
         if everywhere():
             raise
@@ -205,13 +195,13 @@ def _shared(workspace: str, trusts: Callable[[str], bool]) -> dict[str, Any]:
         return {}
     if not is_trusted(workspace, FILE, data):
         # Read again: it may have changed since it was shown.
-        data = _shared_data(workspace) if trusts(workspace) else None
+        data = _read_workspace_file(workspace) if trusts(workspace) else None
         if data is None or not is_trusted(workspace, FILE, data):
             return {}
-    return _read(os.path.join(workspace, FOLDER, FILE), data, own=False)
+    return _parse(os.path.join(workspace, FOLDER, FILE), data, own=False)
 
 
-def _shared_data(workspace: str) -> bytes | None:
+def _read_workspace_file(workspace: str) -> bytes | None:
     """Return the workspace's file, if there is one, without following a link from the repository."""
     directory = os.path.join(workspace, FOLDER)
     try:
@@ -224,7 +214,7 @@ def _shared_data(workspace: str) -> bytes | None:
         words = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
         raise _file_error(directory, words, f"rm {directory}") from None
     try:
-        return _data(os.path.join(directory, FILE), folder)
+        return _read_file(os.path.join(directory, FILE), folder)
     finally:
         os.close(folder)
 
@@ -234,7 +224,7 @@ def user_file() -> str:
     return os.path.join(config_home(), "clada", FILE)
 
 
-def _data(path: str, folder: int | None = None) -> bytes | None:
+def _read_file(path: str, folder: int | None = None) -> bytes | None:
     """Return the content of a file, or None if it does not exist."""
     try:
         if folder is None:
@@ -256,7 +246,7 @@ def _data(path: str, folder: int | None = None) -> bytes | None:
     return data
 
 
-def _read(path: str, data: bytes, *, own: bool) -> dict[str, Any]:
+def _parse(path: str, data: bytes, *, own: bool) -> dict[str, Any]:
     import tomllib
 
     try:
@@ -270,7 +260,7 @@ def _read(path: str, data: bytes, *, own: bool) -> dict[str, Any]:
         raise _toml_error(path, text, error) from None
     except RecursionError:
         raise _file_error(path, "its values are nested too deeply") from None
-    read = with_record(**{key: _value(path, key, value, own=own) for key, value in values.items()})
+    read = with_record(**{key: _read_value(path, key, value, own=own) for key, value in values.items()})
     return {key: as_preference(key, value) for key, value in read.items()}
 
 
@@ -304,7 +294,7 @@ def _refuse_deep_keys(path: str, text: str) -> None:
             raise _file_error(path, f"line {number}: a key with more than {DEEPEST} dots in it")
 
 
-def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
+def _read_value(path: str, key: str, value: Any, *, own: bool) -> Any:
     setting = BY_NAME.get(key)
     if setting is None:
         raise _unknown_key(f"{path}: ", key)
@@ -318,7 +308,7 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
             raise _file_error(path, f"{key} must be true or false", f"{key} = true")
         return value
     if setting.kind in ("list", "table"):
-        return _read_texts(path, setting, value)
+        return _read_list_or_table(path, setting, value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _file_error(path, f"{key} must be {KINDS.get(setting.kind, 'a text')}")
     try:
@@ -327,7 +317,7 @@ def _value(path: str, key: str, value: Any, *, own: bool) -> Any:
         raise _file_error(path, f"{key} {error}", error.remedy and f'{key} = "{error.remedy}"') from None
 
 
-def _read_texts(path: str, setting: Setting, value: Any) -> Any:
+def _read_list_or_table(path: str, setting: Setting, value: Any) -> Any:
     """Return a list or a table of texts."""
     kind: Any = {"list": list, "table": dict}[setting.kind]
     texts = value.values() if isinstance(value, dict) else value
@@ -359,29 +349,42 @@ SHORT_FORMS = {("error_detail", "min"): "minimal"}
 def read_text(setting: Setting, text: str) -> Any:
     """Return the value that a text stands for; the error starts with `must`, its remedy is a value."""
     if setting.kind == "choice":
-        text = SHORT_FORMS.get((setting.name, text), text)
-        if text not in setting.choices:
-            near = close_to(text.lower(), setting.choices)
-            hint = f"; did you mean {near}?" if near else ""
-            raise UsageError(
-                f"must be one of {', '.join(setting.choices)}, not {text!r}{hint}", near or setting.choices[0]
-            )
-    elif setting.kind == "duration":
-        return None if setting.default is None and text == "none" else read_duration(text)
-    elif setting.kind == "size":
-        return read_size(text)
-    elif setting.kind == "number":
-        number = read_number(text)
-        if number is None:
-            raise UsageError(f"must be a number, not {text!r}", "100")
-        return number
-    elif not text:
+        return _read_choice(setting, text)
+    if setting.kind == "duration" and setting.default is None and text == "none":
+        return None
+    if setting.kind in READERS:
+        return READERS[setting.kind](text)
+    if not text:
         raise UsageError("must not be empty")
-    elif setting.kind == "delimiter" and not text.isprintable():
+    if setting.kind == "delimiter" and not text.isprintable():
         raise UsageError("must not contain a line break or anything else unprintable")
-    elif setting.kind == "author" and read_author(text) is None:
+    if setting.kind == "author" and read_author(text) is None:
         raise UsageError(f"must be {AUTHOR}, not {text!r}")
     return text
+
+
+def _read_choice(setting: Setting, text: str) -> str:
+    text = SHORT_FORMS.get((setting.name, text), text)
+    if text not in setting.choices:
+        near = close_to(text.lower(), setting.choices)
+        hint = f"; did you mean {near}?" if near else ""
+        raise UsageError(
+            f"must be one of {', '.join(setting.choices)}, not {text!r}{hint}", near or setting.choices[0]
+        )
+    return text
+
+
+def _read_switch(text: str) -> bool:
+    if text.lower() not in SWITCHES:
+        raise UsageError(f"must be true or false, not {text!r}", "true")
+    return SWITCHES[text.lower()]
+
+
+def _read_count(text: str) -> int:
+    number = read_number(text)
+    if number is None:
+        raise UsageError(f"must be a number, not {text!r}", "100")
+    return number
 
 
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -403,6 +406,11 @@ def read_size(text: str) -> int:
     if number is None:
         raise UsageError(f"must be a size such as 512B, 64KB, 10MB or 1GB, not {text!r}", "10MB")
     return int(number)
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "duration": read_duration, "size": read_size, "number": _read_count, "switch": _read_switch,
+}  # fmt: skip
 
 
 def _number(text: str, units: Mapping[str, float]) -> float | None:

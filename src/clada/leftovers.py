@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 
-from clada.cli.document import own_text
+from clada.prompts import own_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -152,5 +152,5 @@ def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
         lines += [text for _kind, text in diff_lines(undone.changes, undone.modes, mask)]
     else:
         commit = f", commit {undone.commit[:SHORT]}" if undone.commit else ""
-        lines += [f"recorded as run {undone.number}{commit}; clada undo takes it back"]
+        lines += [f"recorded as run {undone.number}{commit}; clada undo reverts it"]
     return "".join(f"{line}\n" for line in lines)

@@ -147,7 +147,7 @@ class Screen:
         try:
             end = time.monotonic() + LONG
             while fcntl.ioctl(device, termios.FIONREAD, bytes(4)) != bytes(4):
-                assert time.monotonic() < end, "nobody reads it"
+                assert time.monotonic() < end, "the program does not read its input"
                 time.sleep(0.01)
         finally:
             os.close(device)
@@ -164,7 +164,7 @@ class Screen:
         return bool(termios.tcgetattr(self.master)[3] & termios.ECHO)
 
     def hang_up(self) -> None:
-        """Close the terminal, whatever the program does."""
+        """Close the terminal, even while the program runs."""
         os.close(self.master)
         self.master = -1
 

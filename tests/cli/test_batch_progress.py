@@ -65,7 +65,7 @@ def test_lines_elsewhere(
 ) -> None:
     fill(shell)
     monkeypatch.chdir(shell.workspace)
-    monkeypatch.setattr("clada.cli.batch.EVERY", 0.0)  # seconds; ten are too long for a test
+    monkeypatch.setattr("clada.cli.commands.batch.EVERY", 0.0)  # seconds; ten are too long for a test
     assert main(["batch", "jobs.jsonl", "--out=results.jsonl"]) == 0
     *lines, last = capfd.readouterr().err.splitlines()
     assert lines

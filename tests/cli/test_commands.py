@@ -156,7 +156,7 @@ def test_undo_takes_a_run_back_and_undo_again_brings_it_back(repository: Shell) 
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(
         rf"undone: run 1 \(2 writes: a.txt, new.txt\)\n  restored a.txt\n  removed new.txt\n"
-        rf"recorded as run 2, commit {HASH}; clada undo takes it back\n",
+        rf"recorded as run 2, commit {HASH}; clada undo reverts it\n",
         done.stdout,
     )
     assert (repository.workspace / "a.txt").read_text() == "old\n"
@@ -227,7 +227,7 @@ def test_undo_brings_back_what_git_ignores(repository: Shell) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "undone: run 1 (1 write: ignored.txt)\n  restored ignored.txt\n"
-        "recorded as run 2; clada undo takes it back\n"
+        "recorded as run 2; clada undo reverts it\n"
     )
     assert (repository.workspace / "ignored.txt").read_text() == "old\n"
 

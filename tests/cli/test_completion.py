@@ -14,7 +14,7 @@ import pytest
 from tests.programs import skip_without
 from tools.manual import COMMAND_LINE, CONFIGURATION, PAGE, command_line, configuration, page
 
-from clada.cli.completion import SCRIPTS
+from clada.cli.commands.completion import SCRIPTS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell

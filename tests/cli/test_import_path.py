@@ -71,8 +71,8 @@ NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
-def _nobody_can_run(program: str) -> bool:
-    """Whether we may become an ordinary user, who can read this Python."""
+def _other_user_can_run(program: str) -> bool:
+    """Return whether an ordinary user can run this Python, and we can become one."""
     if os.geteuid() or not shutil.which("setpriv"):
         return False
     argv = [*AS_NOBODY, program, "-c", "import clada"]
@@ -116,7 +116,7 @@ def test_what_a_document_writes_is_not_loaded(
 
 
 @pytest.mark.skipif(
-    not _nobody_can_run(sys.executable), reason="not root, or other users cannot run this Python"
+    not _other_user_can_run(sys.executable), reason="not root, or other users cannot run this Python"
 )
 @pytest.mark.parametrize(("way", "environment"), WAYS)
 def test_nor_is_it_for_an_ordinary_user(
@@ -167,7 +167,7 @@ def _planting(plant: Sequence[str], name: str, top: str) -> Iterator[dict[str, s
 
 
 def test_other_files_of_these_names_are_fine(shell: Shell) -> None:
-    """Python loads no text, and nothing of a folder that is no package; started as `clada`, none of it."""
+    """Python loads no text files, and nothing of a directory without a package."""
     names = (
         "types/index.d.ts",
         "types.txt",

@@ -1,4 +1,4 @@
-"""`--json`: standard output has JSON and nothing else, whatever happens."""
+"""`--json`: standard output has only JSON, also after errors."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations

@@ -37,7 +37,7 @@ def test_a_person_is_asked_about_a_file_that_only_a_sentence_names(
 
 
 def test_without_a_terminal_it_is_refused_with_what_the_model_should_write(tmp_path: Path) -> None:
-    """The library asks whoever gives it a function to ask with."""
+    """The library calls the `ask` function of its caller."""
     refused = clada.execute(ANSWER, workspace=tmp_path, record="none")
     assert [task.error.message for task in refused.tasks if task.error] == [REFUSED]
     assert not (tmp_path / "src").exists()

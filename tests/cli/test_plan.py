@@ -53,7 +53,7 @@ def test_a_plan_in_a_repository_that_does_not_know_the_workspace_is_refused_as_i
     assert (named.returncode, named.stdout) == (0, PLANNED)
 
 
-def test_a_plan_with_many_untracked_files_is_refused_where_nobody_can_be_asked(repository: Shell) -> None:
+def test_a_plan_with_many_untracked_files_is_refused_without_a_terminal(repository: Shell) -> None:
     for number in range(501):
         repository.write(f"many/{number}", "")
     planned, run = repository("plan", document=WRITE), repository(document=WRITE)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 CAT = "<---RUN--->\ncat mine.txt\n<---END--->\n"
-NOTE = "clada: not a git repository: the run is recorded by a snapshot, which clada undo takes back\n"
+NOTE = "clada: not a git repository: recorded by a snapshot; clada undo reverts it\n"
 
 
 # The commits, in one line.
@@ -193,13 +193,13 @@ def test_without_an_answer_nothing_is_executed(dirty: Shell, terminal: Terminals
     "flags", [["--record=commits"], ["--record=snapshots"], ["--no-git"], ["--dry-run"]], ids=" ".join
 )
 @pytest.mark.usefixtures("dirty")
-def test_nobody_is_asked_where_a_flag_says_it(terminal: Terminals, flags: list[str]) -> None:
+def test_a_flag_makes_the_question_unnecessary(terminal: Terminals, flags: list[str]) -> None:
     """Nor for a dry run."""
     code, shown = terminal(*flags, "answer.md").end()
     assert (code, QUESTION in shown) == (0, False)
 
 
-def test_nobody_is_asked_where_only_the_answer_is_new(repository: Shell, terminal: Terminals) -> None:
+def test_no_question_is_asked_if_only_the_answer_is_new(repository: Shell, terminal: Terminals) -> None:
     """There is nothing of the user's to decide on; nor is there without a repository, or a terminal."""
     repository.write("answer.md", WRITE)
     assert QUESTION not in terminal("answer.md").end()[1]

@@ -103,7 +103,7 @@ def test_an_interrupt_between_many_operations_is_counted_right(repository: Shell
     assert f"  {done} of {MANY} writes  0/0, " in repository("history").stdout
 
 
-def test_one_signal_ends_a_run_whose_output_nobody_reads(repository: Shell) -> None:
+def test_one_signal_ends_a_run_whose_output_is_not_read(repository: Shell) -> None:
     flood = DOCUMENT.replace("sleep 60", "exec yes")
     process = start(repository, flood)
     time.sleep(1)  # by then all pipes are full
@@ -199,7 +199,7 @@ os.execv(sys.executable, [sys.executable, "-m", "clada", *sys.argv[1:]])
 
 
 def test_a_caller_that_ignores_the_end_of_its_children_does_not_disturb(repository: Shell) -> None:
-    """With SIGCHLD ignored, as some programs leave it behind, nobody could tell how a command ended."""
+    """Some programs leave SIGCHLD ignored, which would hide how a command ended."""
     document = "<---RUN--->\nls\nsh -c 'exit 3'\n<---END--->\n"
     done = subprocess.run(
         [sys.executable, "-c", IGNORING, "--approve-all"],

@@ -65,12 +65,13 @@ def test_a_plain_write_loads_no_front_end_git_or_sandbox(shell: Shell) -> None:
     assert [name for name in loaded(shell, "--no-git") if name.startswith(parts)] == []
 
 
-def test_rich_is_loaded_only_for_colour(shell: Shell) -> None:
-    assert "rich" not in loaded(shell, "--no-git", "--color=auto")
-    assert "rich" in loaded(shell, "--no-git", "--color=always")
+def test_colour_loads_nothing_heavy_either(shell: Shell) -> None:
+    found = loaded(shell, "--no-git", "--color=always")
+    assert "clada.cli.terminal" in found
+    assert not {name.partition(".")[0] for name in found} & HEAVY
 
 
-def test_names_are_utf_8_whatever_the_locale(shell: Shell) -> None:
+def test_names_are_utf_8_in_every_locale(shell: Shell) -> None:
     """File names and arguments are; and what commands see of the environment stays."""
     locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     document = (
@@ -97,7 +98,7 @@ def test_the_end_loses_nothing(waiting: str) -> None:
     """What was printed before is written, what is registered for the end is called, the exit code stays."""
     program = f"""if True:
         import atexit, sys
-        print("begin")  # into a buffer, for it goes to a pipe
+        print("begin")  # into a buffer, because it goes to a pipe
         {waiting}
         sys.argv[1:] = ["--no-such-flag"]
         from clada.cli import start

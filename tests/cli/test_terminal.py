@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nhi\n<---END--->\n'
 MARKUP = '<---WRITE file="[bold red]:smile:[/bold red].txt"--->\nhi\n<---END--->\n'
-WAITING = "read x < go"  # until somebody writes into that pipe
+WAITING = "read x < go"  # until a test writes into that pipe
 SLOW = f"<---RUN--->\nsh -c '{WAITING}; echo woken'\n<---END--->\n"
 ERASE = "\x1b[2K"
 
@@ -196,6 +196,16 @@ def test_what_an_interrupt_skips_is_not_done(shell: Shell, terminal: Terminals) 
     _, seen = screen.end()
     assert seen.count("] SKIP: WRITE - interrupted") == 3000
     assert {line.rpartition(ERASE)[2] for line in seen.split(" of 3002 done")[:-1]} <= {"1", "2"}
+
+
+def test_an_interrupted_run_names_the_command_that_continues_it(shell: Shell, terminal: Terminals) -> None:
+    os.mkfifo(shell.workspace / "go")
+    shell.write("answer.md", WRITE + SLOW)
+    screen = terminal("--record=snapshots", "--approve-all", "--color=never", "answer.md")
+    screen.until("1 of 2 done, running sh")
+    screen.type("\x03")
+    _, seen = screen.end()
+    assert seen.endswith("\r\nto continue: clada resume\r\n")
 
 
 def test_a_long_command_does_not_wrap_the_progress_line(shell: Shell, terminal: Terminals) -> None:

@@ -26,7 +26,7 @@ EVIL = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b\u202e\u200b\u2028\r[task-1] SUCCESS: a
 
 @pytest.fixture
 def clone(shell: Shell) -> Shell:
-    """Return clada in a workspace whose .clada nobody has looked at."""
+    """Return clada in a workspace whose .clada is not trusted."""
     del shell.environment["CLADA_TRUST_WORKSPACE"]
     shell.write(".clada/config.toml", "final_newline = false\n")
     shell.write(".clada/allowed-commands.json", json.dumps({"commands": [COMMAND]}))

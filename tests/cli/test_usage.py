@@ -81,7 +81,7 @@ def test_every_wrong_invocation_ends_in_a_remedy() -> None:
 def test_an_unreadable_file_is_one_line(shell: Shell) -> None:
     shell.write("secret.md", WRITE).chmod(0)
     argv = [sys.executable, "-m", "clada", "secret.md"]
-    if os.geteuid() == 0:  # who may read everything, without this capability as without a right
+    if os.geteuid() == 0:  # root reads every file unless it gives up its capabilities
         skip_without("setpriv")
         argv = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *argv]
     done = subprocess.run(argv, cwd=shell.workspace, env=shell.environment, capture_output=True, check=False)
@@ -233,10 +233,10 @@ def test_python_m_clada_and_the_installed_command_are_the_same(shell: Shell) -> 
 
 BUG = """\
 import sys
-from clada.cli import document
+from clada.cli.commands import apply
 from clada.cli.dispatch import dispatch
 def bug(*_, **__): raise ZeroDivisionError("oh dear")
-document.plan_for = bug
+apply.plan_for = bug
 sys.exit(dispatch(sys.argv[1:]))
 """
 
@@ -268,7 +268,7 @@ def test_a_bug_is_one_line_unless_more_is_asked_for(
     assert (done.stderr == line) is not traced
 
 
-UNDO_BUG = BUG.replace("import document", "import undo").replace("document.plan_for", "undo.run")
+UNDO_BUG = BUG.replace("import apply", "import undo").replace("apply.plan_for", "undo.undo")
 
 
 def test_a_bug_in_a_command_without_the_flag_does_not_name_it(shell: Shell) -> None:

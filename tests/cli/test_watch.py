@@ -12,7 +12,7 @@ from tests.display import display
 from tests.messages import joined
 
 from clada.cli.clipboard import INTERVAL
-from clada.cli.watched_files import WatchedFiles
+from clada.cli.commands.watched_files import WatchedFiles
 from clada.prompts import PROMPTS, prompt
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def test_in_a_directory_each_answer_counts_and_nothing_else(shell: Shell, termin
         shell.write(f"answers/{name}", write(f"by-{name}", "x"))
     shell.write("answers/prose.md", "Nothing to do.\n")
     screen.until("clada: no operations found in answers/prose.md")
-    # What an answer writes is no answer, wherever it is put.
+    # Files that an answer writes are not answers.
     shell.write("answers/one.md", write("answers/two.md", "<---RUN--->\ntouch harm\n<---END--->"))
     screen.until("clada: the report is in answers/one.report.md")
     shell.write("answers/three.json", '{"tasks": [{"action": "write", "path": "c", "content": "x"}]}')
@@ -480,7 +480,7 @@ def test_answers_that_are_copied_are_carried_out_and_reports_never(
     desktop.copy(write("before", "x"))
     screen = terminal(*WATCH, "--clipboard", "--no-git")
     screen.until(QUIT)
-    desktop.copy("some text that is nobody's business")
+    desktop.copy("some private text")
     desktop.copy(write("a.txt", "hi"))
     seen = screen.until(KEYS)
     assert "business" not in seen

@@ -79,7 +79,7 @@ def test_any_other_answer_is_a_no(place: Place, era: str) -> None:
     for number, agent.answer in enumerate(("no", "decline", "always", "never", "yes", ""), 1):
         result = agent.call("apply", document=run(COMMAND))
         assert result.is_error
-        assert "command_not_allowed: the person at the terminal said no" in text(result)
+        assert "command_not_allowed: the user said no" in text(result)
         assert len(agent.asked) == number
     assert not (place.workspace / ".clada").exists()
 

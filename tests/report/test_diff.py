@@ -116,7 +116,7 @@ def test_what_is_hard_to_compare_takes_no_longer(kind: str) -> None:
     assert time.process_time() - start < 20
 
 
-def test_a_change_that_nobody_would_read_is_only_named() -> None:
+def test_a_change_that_is_too_long_to_read_is_only_named() -> None:
     old, new = (character * 99 + b"\n" for character in (b"x", b"y"))
     assert list(diff_lines([("f", old * 21_000, new * 21_000), ("new", None, new * 21_000)])) == [
         ("file", "Files a/f and b/f differ (2100000 and 2100000 bytes: too much has changed to show it)"),

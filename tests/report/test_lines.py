@@ -210,7 +210,7 @@ def test_hints_have_an_element_of_their_own() -> None:
     assert "      <hint>look at line 3</hint>\n" in summary
 
 
-def test_the_xml_summary_is_well_formed_whatever_characters_it_quotes() -> None:
+def test_the_xml_summary_is_well_formed_with_any_characters() -> None:
     every = "".join(map(chr, (*range(0x300), *range(0xD7F0, 0xE000), *range(0xFD00, 0x10000), 0x1FFFE)))
     failed = task("edit", Failed(Error("io_error", every, every)))
     result = ET.fromstring(xml.summary(Report("cml", (BlockReport(0, "1", True, True, (failed,)),))))

@@ -3,7 +3,7 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
-from clada.report.renames import MAX_PAIRS, find_renames
+from clada.report.diff import MAX_PAIRS, find_renames
 
 TEXT = "".join(f"line {number}\n" for number in range(20)).encode()
 

@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return dispatch(arguments)
     except KeyboardInterrupt:
+        if os.isatty(2):
+            os.write(2, b"\n")  # after ^C, or an open question
         return INTERRUPTED
     except MemoryError:  # so early that there is nothing yet to say it with
         os.write(2, b"clada: out of memory\n")

@@ -21,65 +21,50 @@ SWITCH_WORDS = {"true": True, "false": False, "always": True, "never": False}
 EXAMPLES = {"duration": "30s", "size": "10MB", "number": "100"}  # values, by kind
 # Flags of other programs: what they are called here, and what to write.
 FLAGS_BY_MEANING = {
-    "quiet": ("--output-mode=silent (-q)", "-q"),
-    "silent": ("--output-mode=silent (-q)", "-q"),
-    "verbose": ("--error-detail=full (-v)", "-v"),
-    "debug": ("--error-detail=debug", "--error-detail=debug"),
-    "force": ("--yes (-y)", "-y"),
-    "no-confirm": ("--yes (-y)", "-y"),
-    "non-interactive": ("--yes (-y)", "-y"),
-    "interactive": ("--confirm", "--confirm"),
-    "check": ("--dry-run (-n)", "-n"),
-    "diff": ("--dry-run (-n)", "-n"),
-    "preview": ("--dry-run (-n)", "-n"),
-    "simulate": ("--dry-run (-n)", "-n"),
-    "directory": ("--workspace (-C)", "--workspace"),
-    "cwd": ("--workspace (-C)", "--workspace"),
-    "dir": ("--workspace (-C)", "--workspace"),
-    "chdir": ("--workspace (-C)", "--workspace"),
-    "output": ("--json (-o json)", "-o"),
-    "author": ("--git-author", "--git-author"),
-    "no-color": ("--color=never", "--color=never"),
-    "no-commit": ("--record=snapshots", "--record=snapshots"),
-    "no-sandbox": ("--sandbox=off", "--sandbox=off"),
-    "no-shell": ("--shell=never", "--shell=never"),
-    "allow-all": ("--approve-all", "--approve-all"),
-    "transaction": ("--atomic", "--atomic"),
-    "clipboard": ("--copy", "--copy"),
+    word: (called, written)
+    for words, called, written in (
+        ("quiet silent", "--output-mode=silent (-q)", "-q"),
+        ("verbose", "--error-detail=full (-v)", "-v"),
+        ("debug", "--error-detail=debug", "--error-detail=debug"),
+        ("force no-confirm non-interactive", "--yes (-y)", "-y"),
+        ("interactive", "--confirm", "--confirm"),
+        ("check diff preview simulate", "--dry-run (-n)", "-n"),
+        ("directory cwd dir chdir", "--workspace (-C)", "--workspace"),
+        ("output", "--json (-o json)", "-o"),
+        ("author", "--git-author", "--git-author"),
+        ("no-color", "--color=never", "--color=never"),
+        ("no-commit", "--record=snapshots", "--record=snapshots"),
+        ("no-sandbox", "--sandbox=off", "--sandbox=off"),
+        ("no-shell", "--shell=never", "--shell=never"),
+        ("allow-all", "--approve-all", "--approve-all"),
+        ("transaction", "--atomic", "--atomic"),
+        ("clipboard", "--copy", "--copy"),
+    )
+    for word in words.split()
 }
 # Commands of other programs, and what to write for them; {} is the first argument.
 COMMANDS_BY_MEANING = {
-    "apply": ("to apply a file", "{}"),
-    "run": ("to apply a file", "{}"),
-    "exec": ("to apply a file", "{}"),
-    "execute": ("to apply a file", "{}"),
-    "patch": ("to apply a file", "{}"),
-    "edit": ("to apply a file", "{}"),
-    "diff": ("to see what would change", "plan {}"),
-    "show": ("to see a run", "history show {}"),
-    "check": ("to see what would change", "plan {}"),
-    "preview": ("to see what would change", "plan {}"),
-    "dry-run": ("to see what would change", "plan {}"),
-    "log": ("to list the runs", "history"),
-    "status": ("to list the runs", "history"),
-    "revert": ("to revert a run", "undo {}"),
-    "rollback": ("to revert a run", "undo {}"),
-    "reset": ("to revert a run", "undo {}"),
-    "redo": ("to revert the undo", "undo {}"),
-    "continue": ("to continue a run", "resume {}"),
-    "squash": ("to combine the commits of a run", "commit {}"),
-    "approve": ("to approve a command", "approvals add {}"),
-    "allow": ("to approve a command", "approvals add {}"),
-    "block": ("to block a command", "approvals block {}"),
-    "settings": ("to list the settings", "config"),
-    "set": ("to change a setting", "config set {}"),
-    "version": ("to see the version", "--version"),
-    "clipboard": ("to apply the answer on the clipboard", "paste"),
-    "serve": ("to serve agents", "mcp"),
-    "server": ("to serve agents", "mcp"),
-    "instructions": ("to print instructions for the LLM", "prompt"),
-    "web": ("to choose in the browser", "review {}"),
-    "ui": ("to choose in the browser", "review {}"),
+    word: (purpose, written)
+    for words, purpose, written in (
+        ("apply run exec execute patch edit", "to apply a file", "{}"),
+        ("diff check preview dry-run", "to see what would change", "plan {}"),
+        ("show", "to see a run", "history show {}"),
+        ("log status", "to list the runs", "history"),
+        ("revert rollback reset", "to revert a run", "undo {}"),
+        ("redo", "to revert the undo", "undo {}"),
+        ("continue", "to continue a run", "resume {}"),
+        ("squash", "to combine the commits of a run", "commit {}"),
+        ("approve allow", "to approve a command", "approvals add {}"),
+        ("block", "to block a command", "approvals block {}"),
+        ("settings", "to list the settings", "config"),
+        ("set", "to change a setting", "config set {}"),
+        ("version", "to see the version", "--version"),
+        ("clipboard", "to apply the answer on the clipboard", "paste"),
+        ("serve server", "to serve agents", "mcp"),
+        ("instructions", "to print instructions for the LLM", "prompt"),
+        ("web ui", "to choose in the browser", "review {}"),
+    )
+    for word in words.split()
 }
 
 
@@ -139,12 +124,8 @@ def as_typed(words: Sequence[str]) -> str:
     """Return a command line as one types it; flags need no quotes."""
     from shlex import quote  # late: only mistakes need it
 
-    return " ".join(
-        [
-            "clada",
-            *(word if word.startswith("-") and " " not in word else quote(word) for word in words),
-        ]
-    )
+    quoted = (word if word.startswith("-") and " " not in word else quote(word) for word in words)
+    return " ".join(["clada", *quoted])
 
 
 def _read_flag(flag: _Flag, waiting: list[str], given: dict[str, Any]) -> None:
@@ -224,12 +205,9 @@ def _unknown_flag(flag: _Flag, name: str) -> UsageError:
     bare = name.lstrip("-")
     if bare in FLAGS_BY_MEANING:
         called, written = FLAGS_BY_MEANING[bare]
-        value = (
-            flag.word.partition("=")[1:] if not written.partition("=")[1] and written.startswith("--") else ()
-        )
-        return UsageError(
-            f"unknown flag {name}; did you mean {called}?", flag.corrected(written + "".join(value))
-        )
+        takes_value = written.startswith("--") and "=" not in written
+        value = flag.word.removeprefix(name) if takes_value else ""
+        return UsageError(f"unknown flag {name}; did you mean {called}?", flag.corrected(written + value))
     known = [setting.dashed for setting in flag.row.own.values()] + [each[2:] for each in BY_FLAG]
     near = close_to(bare, known) if name.startswith("--") else None
     if near is None:
@@ -239,27 +217,22 @@ def _unknown_flag(flag: _Flag, name: str) -> UsageError:
 
 
 def _refuse_unknown_command(words: Sequence[str]) -> None:
-    """Refuse a first word that is neither a command nor a file, unless it looks like a path."""
-    first, *rest = words
-    if os.path.lexists(first) or (not rest and not _is_command_word(first)):
-        return  # a missing file is reported when it is opened
+    """Refuse a first word that is neither a command nor a file."""
     from shlex import join, quote
 
+    first, *rest = words
+    if os.path.lexists(first):
+        return
     what = f"unknown command {first!r}"
     if first in COMMANDS_BY_MEANING:
-        how, written = COMMANDS_BY_MEANING[first]
+        purpose, written = COMMANDS_BY_MEANING[first]
         argument = join(rest) or ("FILE" if written in ("{}", "plan {}") else "")
-        raise UsageError(f"{what}; {how}:", f"clada {written.format(argument)}".rstrip())
+        raise UsageError(f"{what}; {purpose}:", f"clada {written.format(argument)}".rstrip())
     near = close_to(first, list(COMMANDS))
     if near:
         raise UsageError(f"{what}; did you mean {near}?", as_typed([near, *rest]))
     if rest:
         raise UsageError(f"{what}; to apply a file, name it alone:", f"clada {quote(words[-1])}")
-    raise UsageError(f"{what}, and there is no file of that name", "clada --help")
-
-
-def _is_command_word(word: str) -> bool:
-    return word in COMMANDS_BY_MEANING or close_to(word, list(COMMANDS)) is not None
 
 
 def _check(found: Invocation) -> None:

@@ -205,10 +205,6 @@ class Choices:
         return lines
 
 
-def _explanation() -> str:
-    return "\n".join(f"{key.letter}  {key.meaning}" for key in KEYS)
-
-
 class Key(Value):
     """A key that answers a question."""
 
@@ -241,7 +237,8 @@ KEYS = (
     Key("p", "", "show this in your pager", Choices.page),
     Key("/", "", "go to the next one that contains a text", Choices.search),
     Key("g", "", "go to a number", Choices.go),
-    Key(HELP, "", "explain the keys", lambda _choices: _explanation()),
+    Key(HELP, "", "explain the keys", lambda _choices: EXPLANATION),
 )
+EXPLANATION: str = "\n".join(f"{key.letter}  {key.meaning}" for key in KEYS)
 PROMPT = "".join(f"[{key.letter}] {key.word}  " for key in KEYS if key.word) + f"[{HELP}] "
 ANSWERS = {word: key.letter for key in KEYS for word in (key.letter, key.word) if word}

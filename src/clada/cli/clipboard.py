@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from codecs import BOM_UTF8
+from contextlib import suppress
 from select import select
 from shutil import which
 from time import monotonic, sleep
@@ -49,22 +50,12 @@ def copy(text: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CladaError("io_error", f"{argv[0]} could not copy: {error}", HINT) from None
     _refuse_failure(argv[0], "copy", done.returncode)
-    if argv[0] == "xclip":
-        _wait_for(data)
-
-
-def _wait_for(data: bytes) -> None:
-    """Wait until the clipboard has this: xclip returns before it has asked for the clipboard."""
     until = monotonic() + SHORT
-    while not _has(data) and monotonic() < until:
+    while argv[0] == "xclip" and monotonic() < until:  # it returns before it has asked for the clipboard
+        with suppress(CladaError):  # as long as nothing has ever been copied
+            if paste() == data:
+                break
         sleep(0.01)
-
-
-def _has(data: bytes) -> bool:
-    try:
-        return paste() == data
-    except CladaError:  # as long as nothing has ever been copied
-        return False
 
 
 def paste() -> bytes:
@@ -102,9 +93,13 @@ def _read_bounded(pipe: IO[bytes] | None, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def check() -> None:
-    """Raise where there is no clipboard."""
-    _programs()
+def is_available() -> bool:
+    """Return whether there is a clipboard."""
+    try:
+        _programs()
+    except CladaError:
+        return False
+    return True
 
 
 def _refuse_failure(program: str, what: str, exit_code: int, words: bytes = b"") -> None:
@@ -132,7 +127,7 @@ class ClipboardWatch:
     """The texts that are copied from now on, for `clada watch --clipboard`."""
 
     def __init__(self) -> None:
-        check()
+        _programs()  # raises where there is no clipboard
         self._known = _copied_text()
 
     def ticks(self) -> Iterator[bytes]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 from clada.cli.choose import choose
-from clada.cli.document import settings_of
+from clada.cli.commands.apply import settings_of
 from clada.cli.pager import Pages, edit, page
 from clada.cli.presenter import Presenter
-from clada.cli.questions import HELP, TERMINAL_IS_GONE, answer_by_key, open_terminal
+from clada.cli.questions import HELP, TERMINAL_IS_GONE, answer_by_key, opened_terminal
 from clada.cli.terminal import Terminal
 from clada.errors import CladaError
 from clada.report.diff import diff_lines
@@ -43,16 +41,14 @@ EXPLANATION = (
 
 def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | None:
     """Show what a plan would do, and ask; return the plan to execute, None for nothing."""
-    terminal = open_terminal()
-    if terminal is None:
-        raise CladaError("io_error", "--confirm needs a terminal to ask on", "clada plan FILE")
-    console.pause()
-    try:
-        wanted = Conversation(plan, options, terminal).wanted()
-    except TERMINAL_IS_GONE:
-        wanted = None
-    finally:
-        os.close(terminal)
+    with opened_terminal() as terminal:
+        if terminal is None:
+            raise CladaError("io_error", "--confirm needs a terminal to ask on", "clada plan FILE")
+        console.pause()
+        try:
+            wanted = Conversation(plan, options, terminal).wanted()
+        except TERMINAL_IS_GONE:
+            wanted = None
     if wanted is None:
         console.note("not executed")
     return wanted
@@ -84,7 +80,9 @@ class Conversation:
             elif wish == "edit":
                 report = self._edit(report)
             elif wish == "diff":
-                self._show_diff(report)
+                pages = self._diff(report)
+                if pages.fits() or not page(pages.text, self._terminal):
+                    pages.show()
             else:
                 self._say(*EXPLANATION)
         return None
@@ -151,11 +149,6 @@ class Conversation:
             plan = plan.replace(notes=(*plan.notes, EDITED))
         self._all = self._plan = plan
         return self._show()
-
-    def _show_diff(self, report: Report) -> None:
-        pages = self._diff(report)
-        if pages.fits() or not page(pages.text, self._terminal):
-            pages.show()
 
     def _diff(self, report: Report) -> Pages:
         pages = Pages(self._options["color"], self._terminal)

@@ -1,4 +1,4 @@
-"""Standard output and standard error, as all commands write to them."""
+"""Standard output and standard error, as all commands write to them; and columns of text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clada.errors import Error
 
 STDIN, STDOUT, STDERR = 0, 1, 2
+FALLBACK = (80, 24)  # columns and lines of a terminal that does not tell
+GAP = 2  # blanks between columns
+NARROWEST = 20  # columns of the screen below which a field is cut only if no other can be
 HURRIED_WAIT = 2000  # milliseconds to wait for a slow reader after a signal
 HURRIED_BYTES = 512  # a pipe that is ready takes this much without blocking on every system (PIPE_BUF)
 
@@ -50,6 +53,12 @@ class Console:
     def write(self, text: str) -> None:
         """Write to standard output."""
         self._write(self._out, text)
+
+    def write_json(self, value: object, indent: int | None = 2) -> None:
+        """Write a value as JSON to standard output."""
+        import json  # late: a plain run needs none
+
+        self.write(json.dumps(value, indent=indent) + "\n")
 
     def note(self, text: str, *commands: str) -> None:
         """Write a line about the work to standard error, and below it commands to copy, each on its line."""
@@ -111,3 +120,37 @@ def _is_ready(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLOUT)
     return bool(poll.poll(HURRIED_WAIT))
+
+
+def screen_size(handle: int = STDOUT) -> os.terminal_size:
+    """Return the columns and lines of a terminal; COLUMNS and LINES in the environment win."""
+    try:
+        size = os.get_terminal_size(handle)
+    except OSError:
+        size = os.terminal_size((0, 0))
+    given = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
+    numbers = [int(text) if text.isdecimal() else 0 for text in given]
+    return os.terminal_size(
+        number or found or usual for number, found, usual in zip(numbers, size, FALLBACK, strict=True)
+    )
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]], right: int = -1) -> Iterator[str]:
+    """Yield a header and rows in columns; on a terminal the last column is cut to fit, then the widest.
+
+    `right` is the column that is aligned to the right, as numbers are.
+    """
+    shown = [tuple(map(escape_controls, row)) for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    if os.isatty(STDOUT):
+        width = screen_size().columns
+        widest = max(range(len(widths) - 1), key=widths.__getitem__)
+        for at, least in ((-1, NARROWEST), (widest, NARROWEST), (-1, 1)):
+            excess = max(sum(widths) + GAP * (len(widths) - 1) - width, 0)
+            widths[at] = min(widths[at], max(widths[at] - excess, least))
+    for row in shown:
+        fields = []
+        for at, (text, size) in enumerate(zip(row, widths, strict=True)):
+            cut = f"{text[: size - 1]}…" if len(text) > size else text
+            fields.append(cut.rjust(size) if at == right else cut.ljust(size))
+        yield (" " * GAP).join(fields).rstrip()

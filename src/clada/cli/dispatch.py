@@ -49,7 +49,9 @@ def dispatch(arguments: Sequence[str]) -> int:
         return USAGE
     except CladaError as error:
         if options.get("json"):
-            console.write(json_error(error.error))
+            found = error.error
+            hint = "\n".join(found.advice) or None
+            console.write_json({"error": {"type": found.type, "message": found.message, "hint": hint}}, None)
         console.note(error.error.message, *_advice(error.error, invocation))
         return FAILED
     except Exception as bug:
@@ -74,14 +76,6 @@ def _advice(error: Error, invocation: Invocation | None) -> list[str]:
     return [*error.advice, "clada doctor" if about_machine else f"{invocation.name} --help"]
 
 
-def json_error(error: Error) -> str:
-    """Return an error as JSON, for commands that print only JSON."""
-    import json  # late: only --json needs it
-
-    hint = "\n".join(error.advice) or None
-    return json.dumps({"error": {"type": error.type, "message": error.message, "hint": hint}}) + "\n"
-
-
 def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
     """Return all options: flags win over the environment, then the workspace's file, then the user's.
 
@@ -96,7 +90,7 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
     def trusts(workspace: str) -> bool:
         if invocation.command == "trust":
             return False  # the command asks itself
-        from clada.cli.trust import settle  # late: most workspaces have no .clada
+        from clada.cli.commands.trust import settle  # late: most workspaces have no .clada
 
         ask = invocation.row.asks_for_trust and not given.get("dry_run") and not given.get("yes")
         return settle(workspace, console, ask=ask)
@@ -109,10 +103,11 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
 
 
 def _perform(invocation: Invocation, options: Mapping[str, Any], console: Console) -> int:
-    if options.get("help"):
-        from clada.cli.help import command_help
+    if options.get("help") or invocation.command == "help":
+        from clada.cli.help import command_help, named_command
 
-        console.write(command_help(invocation.command))
+        is_flag = options.get("help")
+        console.write(command_help(invocation.command if is_flag else named_command(invocation.arguments)))
         return 0
     if options.get("version"):
         return print_version()
@@ -122,8 +117,8 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
     if invocation.row.inside:
         _check_workspace(workspace)
     _clear_left_lock(workspace)
-    # Each command is a module with run(options, arguments, console), loaded only when it is asked for.
-    run: Handler = import_module(f"clada.cli.{invocation.command or 'document'}").run
+    name = invocation.command or "apply"
+    run: Handler = getattr(import_module(f"clada.cli.commands.{invocation.row.module or name}"), name)
     return run({**options, "given": invocation.given}, invocation.arguments, console)
 
 

@@ -93,23 +93,9 @@ OUTPUT_FORM = Setting(
 HELP = Setting("help", "switch", False, "show help", short="h")
 VERSION = Setting("version", "switch", False, "show the version", short="V")
 _OF_COMMANDS = (
-    YES,
-    JSON,
-    NETWORK,
-    PREFIX,
-    TO,
-    CLIPBOARD,
-    SETTLE,
-    REVIEW,
-    NO_OPEN,
-    HTML,
-    LIMIT,
-    LONG,
-    HTTP,
-    *PACK_FLAGS,
-    TOOLS,
-    *BATCH_FLAGS,
-)
+    YES, JSON, NETWORK, PREFIX, TO, CLIPBOARD, SETTLE, REVIEW, NO_OPEN, HTML, LIMIT, LONG, HTTP, TOOLS,
+    *PACK_FLAGS, *BATCH_FLAGS,
+)  # fmt: skip
 KNOWN = {**FLAGS, **{flag.name: flag for flag in _OF_COMMANDS}}
 BY_FLAG = {f"--{setting.dashed}": setting for setting in (*KNOWN.values(), HELP, VERSION)}
 BY_LETTER = {
@@ -136,6 +122,7 @@ class Command(Value):
     inside: bool = True  # whether the workspace is checked first; a run checks it when it opens it
     asks_for_trust: bool = False  # in a workspace whose .clada is new
     own: Mapping[str, Setting] = {}  # flags with another meaning here
+    module: str = ""  # of clada.cli.commands, if it is not named like the command
 
     def setting(self, name: str) -> Setting:
         """Return the setting that a flag of this command stands for."""
@@ -169,6 +156,7 @@ _WITHOUT_EFFECT_IN_PLAN = """
     dry_run again record no_git git_author message commit_all repository snapshot_limit lock_file lock_timeout
     timeout total_timeout max_output
 """.split()
+_READING = ("workspace", "format", "root", "run_fences", "start_delimiter", "end_delimiter")
 PROMPTS = with_prompt()
 APPLY, PAST, MODEL, SETUP, SERVE = (
     "Apply answers", "Runs so far", "Formats and prompts", "Set up", "Agents and batches",
@@ -187,6 +175,7 @@ COMMANDS: dict[str, Command] = {
         ),
         unlisted=tuple(_WITHOUT_EFFECT_IN_PLAN),
         inside=False,
+        module="apply",
     ),
     "paste": Command(
         "",
@@ -196,6 +185,7 @@ COMMANDS: dict[str, Command] = {
         examples=(("clada paste --confirm --copy", "choose, apply, and copy the report for the chat"),),
         inside=False,
         asks_for_trust=True,
+        module="apply",
     ),
     "watch": Command(
         "[FILE|DIR]",
@@ -239,6 +229,7 @@ COMMANDS: dict[str, Command] = {
             ("clada resume --merge", "merge edits that were written for an earlier version"),
         ),
         asks_for_trust=True,
+        module="apply",
     ),
     "history": Command(
         "[show RUN|prune]",
@@ -284,12 +275,14 @@ COMMANDS: dict[str, Command] = {
         ("workspace", "copy", "json"),
         PAST,
         examples=(("clada report --copy", "copy it for a web chat"),),
+        module="history",
     ),
     "recover": Command(
         "",
         "roll back an --atomic run that was killed",
         ("workspace", "lock_timeout"),
         PAST,
+        module="undo",
     ),
     "pack": Command(
         "[PATH…]",
@@ -313,22 +306,12 @@ COMMANDS: dict[str, Command] = {
         words=PROMPTS,
         examples=(("clada prompt csl >> system-prompt.txt", "tell an LLM how to answer"),),
         inside=False,
+        module="pack",
     ),
     "convert": Command(
         "[FILE]",
         "print an answer in another notation",
-        (
-            "to",
-            "workspace",
-            "format",
-            "root",
-            "run_fences",
-            "strip_fences",
-            "match",
-            "start_delimiter",
-            "end_delimiter",
-            "allow_escape",
-        ),
+        ("to", *_READING, "strip_fences", "match", "allow_escape"),
         MODEL,
         examples=(
             ("clada convert --to csl answer.md", "an answer in any format, as CSL"),
@@ -339,10 +322,11 @@ COMMANDS: dict[str, Command] = {
     "parse": Command(
         "[FILE]",
         "print the parsed answer as JSON; change nothing",
-        ("workspace", "format", "root", "run_fences", "start_delimiter", "end_delimiter"),
+        _READING,
         MODEL,
         examples=(("clada parse answer.md | jq .problems", "what is wrong with the answer"),),
         inside=False,
+        module="convert",
     ),
     "approvals": Command(
         "list|add|remove|block [CMD]",

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from clada.cli.console import Console
     from clada.settings import Setting
 
 USAGE = """\
@@ -76,15 +75,14 @@ EXAMPLE_WIDTH = 34
 ADVANCED = "Advanced"
 
 
-def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
-    """Print the help of a command, or of clada itself."""
+def named_command(arguments: Sequence[str]) -> str | None:
+    """Return the command that is the argument of `clada help`; None without one."""
     name = arguments[0] if arguments else None
     if name is not None and name not in COMMANDS:
         near = close_to(name, list(COMMANDS))
         hint = f"; did you mean {near}?" if near else ""
         raise UsageError(f"unknown command {name!r}{hint}", f"clada help {near}" if near else "clada --help")
-    console.write(command_help(name))
-    return 0
+    return name
 
 
 def command_help(command: str | None) -> str:
@@ -128,11 +126,8 @@ def _flag_groups(flags: Iterable[Setting]) -> Iterator[str]:
         if group in groups:
             yield f"\n{group}:"
             for flag in groups[group]:
-                yield from _row(_with_letter(flag), explained(flag), FLAG_WIDTH)
-
-
-def _with_letter(flag: Setting) -> str:
-    return f"-{flag.short}, {synopsis(flag)}" if flag.short else f"    {synopsis(flag)}"
+                letter = f"-{flag.short}, " if flag.short else "    "
+                yield from _row(letter + synopsis(flag), explained(flag), FLAG_WIDTH)
 
 
 def _examples(examples: tuple[tuple[str, str], ...]) -> Iterator[str]:

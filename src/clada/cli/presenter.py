@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MANY = 100  # operations, above which a terminal shows only failures and counts
 PLAN_LINES = 9  # lines of the plan above a question
-FOR_MODEL = "for the LLM: clada report --copy"
 PLAN_BEFORE = 3  # of these, lines before the current task
 
 
@@ -111,15 +110,17 @@ class Presenter:
         if buffered:
             parts.append(("the buffered lines", lambda: self._say_buffered(buffered)))
         if report.changes or report.modes:
-            parts.append(("the diff", lambda: self._say(_diff(report))))
+            from clada.report.diff import report_diff  # late: it loads what finds differences
+
+            parts.append(("the diff", lambda: self._say(report_diff(report))))
         if report.fatal or report.error or report.not_applied:
             parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
         if summarise := self._summarise:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
         elif self.console.rows and report.tasks:
             parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
-        if self.console.rows and self._can_be_reported(report):
-            parts.append(("what to do", lambda: self.console.say([("note", FOR_MODEL)])))
+        if self.console.rows and (advice := self._what_to_do(report)):
+            parts.append(("what to do", lambda: self.console.say([("note", advice)])))
         if line := commits_line(report):
             parts.append(("the commits", lambda: self._tell_commits(line)))
         for what, show in parts:
@@ -128,10 +129,13 @@ class Presenter:
             except Exception as bug:  # noqa: BLE001 (the other parts are shown)
                 self._report_lost(what, bug)
 
-    def _can_be_reported(self, report: Report) -> bool:
-        """Whether there are failures that `clada report` would pass on to the model."""
-        is_saved = self.options["record"] != "none" and not self.options["dry_run"]
-        return is_saved and not report.ok and not self.options["copy"]
+    def _what_to_do(self, report: Report) -> str:
+        """Return the command that goes on after a failure; nothing where it would find nothing."""
+        if report.ok or self.options["record"] == "none" or self.options["dry_run"]:
+            return ""
+        if report.interrupted:
+            return "to continue: clada resume" if report.recorded else ""
+        return "" if self.options["copy"] else "for the LLM: clada report --copy"
 
     def _tell_commits(self, line: str) -> None:
         """Name the commits on standard error, because programs read standard output."""
@@ -217,11 +221,10 @@ class Presenter:
 
     def _details(self, task: Task) -> Iterator[Line]:
         if self.options["dry_run"]:
-            yield from (("detail", line) for line in unseen_command(task))
+            yield from unseen_command(task)
         if self.detail != "minimal":
             start, end = self._items[task.index].span
-            source = self.plan.source[start:end].decode(errors="replace")
-            yield from (("detail", line) for line in details(task, source, self.detail))
+            yield from details(task, self.plan.source[start:end].decode(errors="replace"), self.detail)
 
     def _failure(self, report: Report) -> Iterator[Line]:
         """Yield what went wrong with the run as a whole, with the details that were asked for."""
@@ -229,10 +232,10 @@ class Presenter:
         if self.detail == "minimal":
             return
         if self.plan.fatal and self.plan.fatal.line:
-            yield from (("detail", line) for line in surroundings(self.plan.source, self.plan.fatal.line))
+            yield from surroundings(self.plan.source, self.plan.fatal.line)
         error = report.fatal or report.error
         if error and self.detail == "debug":
-            yield from (("detail", line) for line in traced(error))
+            yield from traced(error)
 
 
 def _kinds(report: Report) -> str:
@@ -245,10 +248,3 @@ def _summary_maker(kind: str) -> Callable[[Report], str]:
     """Return the function that makes a summary, loaded before the run because the run may remove its file."""
     maker: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
     return maker
-
-
-def _diff(report: Report) -> Iterable[Line]:
-    from clada.report.diff import diff_lines
-    from clada.world.secrets.mask import mask_of_changes
-
-    return diff_lines(report.changes, report.modes, mask_of_changes(report.changes, report.reveal))

@@ -78,42 +78,31 @@ def prompt(  # noqa: PLR0913 (all that the user needs to know)
     invalid answers and a readable `stop` handle mean no. `plan` is shown above the question. `on_shown` is
     called with all that the terminal shows, answers included.
     """
-    terminal = open_terminal()
-    if terminal is None:
-        return None
     question = QUESTION.format(WITH_NETWORK if network else "")
     answers = {**ANSWERS, **NETWORK_ANSWERS} if network else ANSWERS
-    explanation = EXPLANATION + (NETWORK_EXPLANATION if network else "")
-    try:
-        introduction = _introduction(command, directory, reason, plan)
-        write(terminal, introduction)
-        on_shown(introduction)
-        given: Any = HELP
-        while given == HELP:
-            given = answer(terminal, stop, question, answers, on_shown) or "no"
-            if given == HELP:
-                write(terminal, explanation)
-                on_shown(explanation)
-    except TERMINAL_IS_GONE:
-        return "no"
-    else:
-        return given  # type: ignore[no-any-return]
-    finally:
-        os.close(terminal)
+    text = _introduction(command, directory, reason, plan)
+    given: Any = HELP
+    with opened_terminal() as terminal:
+        if terminal is None:
+            return None
+        try:
+            while given == HELP:
+                write(terminal, text)
+                on_shown(text)
+                given = answer(terminal, stop, question, answers, on_shown) or "no"
+                text = EXPLANATION + (NETWORK_EXPLANATION if network else "")
+        except TERMINAL_IS_GONE:
+            return "no"
+    return given  # type: ignore[no-any-return]
 
 
 def confirm(question: str, stop: int | None = None, on_shown: Callable[[str], None] = _ignore) -> bool:
     """Ask a yes/no question, which may have several lines; without a terminal, the answer is no."""
-    terminal = open_terminal()
-    if terminal is None:
-        return False
-    try:
-        shown = "\n".join(map(visible, question.split("\n")))
-        return answer(terminal, stop, f"\nclada: {shown} [y/N] ", YES_OR_NO, on_shown) == "yes"
-    except TERMINAL_IS_GONE:
-        return False
-    finally:
-        os.close(terminal)
+    shown = "\n".join(map(visible, question.split("\n")))
+    with opened_terminal() as terminal, suppress(*TERMINAL_IS_GONE):
+        if terminal is not None:
+            return answer(terminal, stop, f"\nclada: {shown} [y/N] ", YES_OR_NO, on_shown) == "yes"
+    return False
 
 
 def _introduction(command: str, directory: str, reason: str, plan: Sequence[str]) -> str:
@@ -150,6 +139,17 @@ def open_terminal() -> int | None:
         return terminal
     os.close(terminal)
     return None
+
+
+@contextmanager
+def opened_terminal() -> Iterator[int | None]:
+    """Open the terminal for a while; None as `open_terminal`."""
+    terminal = open_terminal()
+    try:
+        yield terminal
+    finally:
+        if terminal is not None:
+            os.close(terminal)
 
 
 def answer(

@@ -1,4 +1,4 @@
-"""A console on a terminal: lines in colour, and a progress line while something takes long. Loads rich."""
+"""A console on a terminal: lines in colour, and a progress line while something takes long."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ import os
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
-from clada.cli.console import STDERR, STDOUT, Console, color_is_forced
+from clada.cli.console import STDERR, STDOUT, Console, screen_size
 from clada.report import first_line
 from clada.text.escape import escape_controls
 
-try:
-    from rich.cells import cell_len, set_cell_size
-    from rich.console import COLOR_SYSTEMS
-    from rich.console import Console as Rich
-    from rich.style import Style
-except ImportError:  # as in the one-file build: everything works, without colour
-    from clada.cli.plain_terminal import COLOR_SYSTEMS, Style, cell_len, set_cell_size  # type: ignore[assignment]
-    from clada.cli.plain_terminal import Console as Rich  # type: ignore[assignment]
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -29,20 +21,21 @@ INTERVAL = 0.1  # seconds between two updates
 ERASE = "\r\x1b[2K"
 ENDING = 4  # rows below the last task: counts, the command for the LLM, commits, the cursor
 LONGEST = 10_000  # characters of a command beyond which no terminal is wide enough
-# Styles by kind of line: of status lines only the start is coloured, up to the first colon; others whole.
+# Colours by kind of line: status lines are coloured up to the first colon, others whole.
+BOLD, DIM, REVERSE, RED, GREEN, YELLOW, CYAN = "1", "2", "1;7", "31", "32", "33", "36"
 START_STYLES = {
-    "success": "bold green",
-    "planned": "bold cyan",
-    "error": "bold red",
-    "fatal": "bold white on red",
-    "skip": "bold yellow",
-    "rolled_back": "bold yellow",
+    "success": f"{BOLD};{GREEN}",
+    "planned": f"{BOLD};{CYAN}",
+    "error": f"{BOLD};{RED}",
+    "fatal": f"{BOLD};37;41",  # white on red
+    "skip": f"{BOLD};{YELLOW}",
+    "rolled_back": f"{BOLD};{YELLOW}",
 }
 LINE_STYLES = {
-    "closing": "bold",
-    "exec": "dim", "detail": "cyan", "file": "bold", "hunk": "cyan", "added": "green", "removed": "red",
+    "closing": BOLD, "exec": DIM, "detail": CYAN, "file": BOLD, "hunk": CYAN, "added": GREEN, "removed": RED,
 }  # fmt: skip
-WORD_STYLES = {"added": "bold reverse green", "removed": "bold reverse red"}  # of words that differ in a line
+WORD_STYLES = {"added": f"{REVERSE};{GREEN}", "removed": f"{REVERSE};{RED}"}  # of words that differ in a line
+END = "\x1b[0m"
 
 
 class Terminal(Console):
@@ -50,34 +43,18 @@ class Terminal(Console):
 
     def __init__(self, color: str = "auto", out: int = STDOUT) -> None:
         super().__init__(out)
-        self._rich = Rich(
-            force_terminal=True if color == "always" or out != STDOUT or color_is_forced() else None
-        )
-        colors = COLOR_SYSTEMS[self._rich.color_system or "standard"]
-        plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
-        plain = plain or not self._rich.color_system
-
-        def codes(styles: dict[str, str]) -> dict[str, tuple[str, str]]:
-            """Return what a terminal is sent before and after a text of each kind."""
-            drawn = {
-                kind: Style.parse(words).render("x", color_system=colors) for kind, words in styles.items()
-            }
-            return (
-                {}
-                if plain
-                else {kind: (x.partition("x")[0], x.partition("x")[2]) for kind, x in drawn.items()}
-            )
-
-        self._styles, self._word_styles = codes({**START_STYLES, **LINE_STYLES}), codes(WORD_STYLES)
-        self.rows = self._rich.height if os.isatty(out) else 0
+        self._is_dumb = os.environ.get("TERM") in ("dumb", "unknown")
+        is_plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
+        self._has_color = not is_plain and not self._is_dumb
+        self.rows = screen_size(out).lines if os.isatty(out) else 0
         self._passed = 0  # rows that were written, questions included
         self._errors: list[tuple[int, str]] = []  # that were written, each with the rows before it
-        self._progress = Progress(self) if os.isatty(out) and not self._rich.is_dumb_terminal else None
+        self._progress = Progress(self) if self.rows and not self._is_dumb else None
 
     @property
     def width(self) -> int:
         """How many columns a line has."""
-        return self._rich.width
+        return screen_size(self._out).columns
 
     def say(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write lines to standard output, in the colours of their kinds."""
@@ -87,7 +64,7 @@ class Terminal(Console):
                 self._errors.append((self._passed, text))
             self.count_rows(text)
         spans: dict[int, list[tuple[int, int]]] = {}
-        if self._styles and any(kind == "removed" for kind, _text in lines):
+        if self._has_color and any(kind == "removed" for kind, _text in lines):
             from clada.text.changed_words import changed_words
 
             spans = changed_words(lines)
@@ -115,7 +92,7 @@ class Terminal(Console):
 
     def _rows_of(self, text: str) -> int:
         """Return how many rows of the screen a text takes."""
-        return sum(max(-(-cell_len(line) // self.width), 1) for line in text.split("\n"))
+        return sum(max(-(-columns_of(line) // self.width), 1) for line in text.split("\n"))
 
     def working(self, done: int, total: int, what: str) -> None:
         """Note how far the work is; it is shown from half a second on."""
@@ -147,23 +124,34 @@ class Terminal(Console):
 
     def _with_words(self, kind: str, text: str, spans: list[tuple[int, int]]) -> str:
         """Return a line of a diff in which the words that differ stand out."""
-        before, after = self._word_styles[kind]
         pieces, at = [], 0
         for start, end in spans:
-            pieces += [self._styled(kind, text[at:start]), before, text[start:end], after]
+            pieces += [self._styled(kind, text[at:start]), _colored(WORD_STYLES[kind], text[start:end])]
             at = end
         return "".join([*pieces, self._styled(kind, text[at:])])
 
     def _styled(self, kind: str, text: str) -> str:
         """Return a line, or several of one kind, with colour codes around each."""
-        if kind not in self._styles:
+        if not self._has_color:
             return text
-        before, after = self._styles[kind]
         if kind in LINE_STYLES:
-            return before + text.replace("\n", f"{after}\n{before}") + after
+            return "\n".join(_colored(LINE_STYLES[kind], line) for line in text.split("\n"))
+        if kind not in START_STYLES:
+            return text
         label, _, rest = text.partition(" ")
         head, colon, tail = rest.partition(":")
-        return f"{self._styled('exec', label)} {before}{head}{colon}{after}{tail}"
+        return f"{_colored(DIM, label)} {_colored(START_STYLES[kind], head + colon)}{tail}"
+
+
+def _colored(codes: str, text: str) -> str:
+    return f"\x1b[{codes}m{text}{END}"
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(each) else 1 + (east_asian_width(each) in "FW") for each in text)
 
 
 class Progress:
@@ -226,7 +214,10 @@ class Progress:
         text = f"{done} of {total} done{running}"
         ending = f" ({int(now - (self._since if what else self._started))} s)"
         room = max(self._terminal.width - 1 - len(ending), 1)
-        return (text if cell_len(text) <= room else set_cell_size(text, room)) + ending
+        text = text[:room]
+        while columns_of(text) > room:  # letters of two columns
+            text = text[:-1]
+        return text + ending
 
     def _erase(self) -> None:
         if self._drawn:

@@ -11,6 +11,7 @@ from clada.grammar import BLOCK_VERSIONS, CSL_VERSIONS, END_DELIMITER, START_DEL
 from clada.notations.csl import CLOSING, OPENING
 from clada.notations.registry import NOTATIONS, with_prompt
 from clada.operations import OPERATIONS, find
+from clada.report.llm import is_report
 from clada.text.escape import first_few
 from clada.world.approvals import Approvals
 
@@ -70,6 +71,14 @@ def prompt(
 def is_prompt(text: str) -> bool:
     """Whether a text is, or begins with, what `prompt` returns: instructions, and no answer."""
     return bool(re.match(START, text))
+
+
+def own_text(text: bytes) -> str | None:
+    """Return what a text of clada's own is; None if it may be an answer."""
+    words = text.decode(errors="replace")
+    if is_report(words):
+        return "a report of clada, not an answer"
+    return "a prompt of clada, not an answer" if is_prompt(words) else None
 
 
 def _approved(commands: Sequence[str]) -> str:

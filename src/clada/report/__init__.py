@@ -142,11 +142,9 @@ def report_lines(report: Report) -> Iterator[Line]:
             yield status_line(task, notation)
             yield from remedy_lines(task)
     if report.changes or report.modes:
-        from clada.report.diff import diff_lines
-        from clada.world.secrets.mask import mask_of_changes
+        from clada.report.diff import report_diff
 
-        mask = mask_of_changes(report.changes, report.reveal)
-        yield from diff_lines(report.changes, report.modes, mask)
+        yield from report_diff(report)
     yield from failure_lines(report, notation)  # last, because a diff is long, and failures must be seen
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from clada.errors import Error
     from clada.model import Task
+    from clada.report import Line
 
 MAX_LINES = 40  # lines of a source that are shown
 CONTEXT = 2  # lines before and after the one where a document cannot be read
@@ -19,7 +20,7 @@ MAX_WIDTH = 500  # characters of a line
 MARK = "  | "
 
 
-def details(task: Task, source: str, level: str) -> Iterator[str]:
+def details(task: Task, source: str, level: str) -> Iterator[Line]:
     """Yield the lines that the level `full` or `debug` adds below the status line of a task."""
     error = task.error
     if error:
@@ -30,40 +31,44 @@ def details(task: Task, source: str, level: str) -> Iterator[str]:
     if level == "debug":
         if error:
             yield from traced(error)
-        yield f"{MARK}took {task.duration * 1000:.1f} ms"
+        yield _detail(f"took {task.duration * 1000:.1f} ms")
 
 
-def traced(error: Error) -> Iterator[str]:
+def traced(error: Error) -> Iterator[Line]:
     """Yield where a bug is."""
     if error.traceback:
         yield from _section("traceback:", error.traceback)
 
 
-def unseen_command(task: Task) -> Iterator[str]:
+def unseen_command(task: Task) -> Iterator[Line]:
     """Yield the lines of a command that its status line does not show in full."""
     operation = find(task.operation)
     if not operation or not operation.is_command:
         return
     if task.status == "skipped" or first_line(task.target) != task.target.strip("\n"):
-        yield from (f"{MARK}{escape_controls(line)}".rstrip() for line in task.target.strip("\n").split("\n"))
+        yield from (_detail(escape_controls(line)) for line in task.target.strip("\n").split("\n"))
 
 
-def surroundings(source: bytes, line: int) -> Iterator[str]:
+def surroundings(source: bytes, line: int) -> Iterator[Line]:
     """Yield the lines of a document around the one at which it cannot be read."""
     lines = source.split(b"\n")
     for number in range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1):
         text = lines[number - 1].decode(errors="replace")
         arrow = ">" if number == line else " "
-        yield f"{MARK}{arrow} {number:4} {_cut_line(escape_controls(text))}".rstrip()
+        yield _detail(f"{arrow} {number:4} {_cut_line(escape_controls(text))}")
 
 
-def _section(title: str, text: str) -> Iterator[str]:
-    yield f"{MARK}{title}"
+def _section(title: str, text: str) -> Iterator[Line]:
+    yield _detail(title)
     lines = text.rstrip("\n").split("\n")
     for line in lines[:MAX_LINES]:
-        yield f"{MARK}  {_cut_line(escape_controls(line))}".rstrip()
+        yield _detail(f"  {_cut_line(escape_controls(line))}")
     if len(lines) > MAX_LINES:
-        yield f"{MARK}  … {len(lines) - MAX_LINES} more lines"
+        yield _detail(f"  … {len(lines) - MAX_LINES} more lines")
+
+
+def _detail(text: str) -> Line:
+    return "detail", f"{MARK}{text}".rstrip()
 
 
 def shortened(text: str) -> str:

@@ -7,15 +7,14 @@ from hashlib import sha1
 from zlib import compress
 
 from clada.notations.write.dialects import git_name, hunk_text
-from clada.report.diff import MAX_COMPARED
-from clada.report.renames import find_renames
+from clada.report.diff import MAX_COMPARED, find_renames
 from clada.text.diff import diff_hunks, differing_part, line_changes, split_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from clada.report.renames import Rename
+    from clada.report.diff import Rename
 
 FILE, DIRECTORY = "100644", "04"
 NO_HASH = "0" * 40  # git's hash of a missing file

@@ -175,8 +175,7 @@ class _Review:
         elif decision == "never":
             self.approvals.block(self.asked)
         if decision not in ("once", "always"):
-            hint = "do without it, or ask the person first"
-            raise CladaError("command_not_allowed", "the person at the terminal said no", hint)
+            raise CladaError("command_not_allowed", "the user said no")
         return bool(network)
 
     def _how(self, command: words.SimpleCommand, verdict: Verdict, network: bool) -> How:

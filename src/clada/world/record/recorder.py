@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from clada.world.record.store import Store
     from clada.world.world import World
 
-NO_REPOSITORY = "not a git repository: the run is recorded by a snapshot, which clada undo takes back"
+NO_REPOSITORY = "not a git repository: recorded by a snapshot; clada undo reverts it"
 NOT_COMMITTED = "the changes are in the tree, not committed: repair this, then git add and git commit them"
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 
-from clada import config
+from clada import config as settings_files
+from clada.cli.console import table_lines
 from clada.cli.help import shown_value
-from clada.cli.table import table_lines
 from clada.errors import CladaError, UsageError, system_words
 from clada.settings import SETTINGS
 
@@ -26,22 +25,24 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 
 
-def run(given: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def config(given: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """List the settings, print one, or set one."""
     if arguments and arguments[0] == "set":
         return _set(arguments[1:], console)
-    sources = config.load(given.get("workspace"))
+    sources = settings_files.load(given.get("workspace"))
     rows = [_row(setting, sources) for setting in SETTINGS if setting.name != "no_git"]
     if arguments:
         rows = [_find(arguments[1:], rows)]
         if not given.get("json"):
-            console.write(f"{_shown(config.find_setting(rows[0][0]), rows[0][1])}\n")
+            console.write(f"{_shown(settings_files.find_setting(rows[0][0]), rows[0][1])}\n")
             return 0
     if given.get("json"):
         found = {name: {"value": value, "source": source} for name, value, source in rows}
-        console.write(json.dumps(found, indent=2) + "\n")
+        console.write_json(found)
     else:
-        shown = [(name, _shown(config.find_setting(name), value), source) for name, value, source in rows]
+        shown = [
+            (name, _shown(settings_files.find_setting(name), value), source) for name, value, source in rows
+        ]
         console.write("".join(f"{line}\n" for line in table_lines(("SETTING", "VALUE", "SOURCE"), shown)))
     return 0
 
@@ -49,7 +50,7 @@ def run(given: dict[str, Any], arguments: Sequence[str], console: Console) -> in
 def _find(words: Sequence[str], rows: Sequence[Row]) -> Row:
     if len(words) != 1:
         raise UsageError("config get needs one setting", "clada config get record")
-    name = config.find_setting(words[0].replace("-", "_")).name
+    name = settings_files.find_setting(words[0].replace("-", "_")).name
     return next(row for row in rows if row[0] == name)
 
 
@@ -57,11 +58,11 @@ def _row(setting: Setting, sources: Sources) -> Row:
     """Return the name, the value and the source of a setting."""
     name = setting.name
     if name in sources.environment:
-        return name, sources.environment[name], f"{config.ENVIRONMENT}{name.upper()}"
+        return name, sources.environment[name], f"{settings_files.ENVIRONMENT}{name.upper()}"
     if name in sources.workspace:
-        return name, sources.workspace[name], f"{config.FOLDER}/{config.FILE}"
+        return name, sources.workspace[name], f"{settings_files.FOLDER}/{settings_files.FILE}"
     if name in sources.user:
-        return name, sources.user[name], _with_tilde(config.user_file())
+        return name, sources.user[name], _with_tilde(settings_files.user_file())
     return name, setting.default, DEFAULT
 
 
@@ -83,12 +84,14 @@ def _set(words: Sequence[str], console: Console) -> int:
     if not values:
         raise UsageError(f"config set {key} needs a value", f"clada config set {key} VALUE")
     try:
-        path = config.set_in_user_file(key, values)
+        path = settings_files.set_in_user_file(key, values)
     except OSError as error:
-        message = f"{config.user_file()} cannot be written: {system_words(error)}"
-        raise CladaError("io_error", message, f"chmod u+w {shlex.quote(config.user_file())}") from None
+        message = f"{settings_files.user_file()} cannot be written: {system_words(error)}"
+        raise CladaError(
+            "io_error", message, f"chmod u+w {shlex.quote(settings_files.user_file())}"
+        ) from None
     console.write(f"{_with_tilde(path)}: {key} = {' '.join(values)}\n")
-    name = f"{config.ENVIRONMENT}{key.upper()}"
+    name = f"{settings_files.ENVIRONMENT}{key.upper()}"
     if os.environ.get(name):
         console.note(f"{name} is set in the environment, and wins")
     return 0

@@ -1,12 +1,13 @@
-"""`clada undo`: reverts a run."""
+"""`clada undo` reverts a run; `clada recover` rolls back an --atomic run that was killed."""
 
 from __future__ import annotations
 
-import json
-
+from clada import past
+from clada.cli.commands.apply import run_number
 from clada.errors import UsageError
-from clada.grammar import read_number
-from clada.past import undo, undo_text
+from clada.past import undo_text
+from clada.settings import Settings
+from clada.world.record import recover as recovery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,23 +17,23 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.world.record.undo import Undone
 
+WAITING = "waiting for another run in this repository"
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+
+def undo(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Undo the last run that changed something, or the one with the given number; print what was restored."""
-    number = read_number(arguments[0]) if arguments else None
-    if arguments and not number:
-        raise UsageError(f"undo takes the number of a run, not {arguments[0]!r}", "clada history")
+    number = run_number(arguments, "undo")
     if options["record"] == "none":
         raise UsageError("an undo is recorded too, so that it can be undone", "clada undo --record=snapshots")
     names = ("dry_run", "git_author", "lock_timeout", *(["record"] if options["record"] else []))
-    undone = undo(
+    undone = past.undo(
         options["workspace"],
         number,
-        waiting=lambda: console.note("waiting for another run in this repository"),
+        waiting=lambda: console.note(WAITING),
         **{name: options[name] for name in names},
     )
     if options["json"]:
-        console.write(json.dumps(_as_dict(undone, options), indent=2) + "\n")
+        console.write_json(_as_dict(undone, options))
     else:
         console.write(undo_text(undone, dry_run=options["dry_run"]))
     for note in undone.notes:
@@ -51,3 +52,11 @@ def _as_dict(undone: Undone, options: dict[str, Any]) -> dict[str, Any]:
         "commit": undone.commit or None,
         "notes": list(undone.notes),
     }
+
+
+def recover(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
+    """Roll back what is pending in this workspace, and say so."""
+    settings = Settings(workspace=options["workspace"], lock_timeout=options["lock_timeout"])
+    done = recovery.recover(settings, lambda: console.note(WAITING))
+    console.write("".join(f"{line}\n" for line in done or ["nothing to recover"]))
+    return 0

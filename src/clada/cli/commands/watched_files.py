@@ -18,27 +18,27 @@ from clada.world.locks import try_flock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     Signature = tuple[int, ...]
 
-TICK = 100  # milliseconds between two looks at the keyboard
-LOOK = 10  # ticks after which we look, though nothing was told
-SAVED = 2  # where a signature has the time of the last save
+TICK = 100  # milliseconds between two checks of the keyboard
+SCAN_EVERY = 10  # ticks after which files are checked even without an event
+SAVED = 2  # index of the modification time in a signature
 REPORT = ".report.md"
-# What editors and browsers make beside a file: backups, automatic saves, locks, downloads under way, origins.
-SCRATCH = """
-    .* *~ #*# ~$* *.sw? *.tmp *.bak *.orig *.save *.autosave *___jb_*___ 4913
+# Reports, and what editors and browsers make beside a file: backups, automatic saves, locks, downloads under
+# way, origins.
+NOT_ANSWERS = f"""
+    *{REPORT} .* *~ #*# ~$* *.sw? *.tmp *.bak *.orig *.save *.autosave *___jb_*___ 4913
     *.part *.crdownload *.download *:Zone.Identifier
 """.split()
-ANSWER = ".md"  # what is cut off the name of an answer for that of its report
+ANSWER = ".md"  # suffix that the name of a report replaces
 HINT = "pip install 'clada[watch]'"
 
 
 class WatchedFiles:
-    """The files at a place that were saved since we began to look, each once it is unchanged for a while.
+    """The files that are saved at a path, each once it has been unchanged for a while.
 
-    Two of them exclude each other in one directory, in all processes.
+    Only one process watches a directory at a time.
     """
 
     def __init__(self, place: str, workspace: str, settle: float) -> None:
@@ -61,7 +61,7 @@ class WatchedFiles:
         self._waiting: dict[str, tuple[Signature, float]] = {}  # since when they are as they are
 
     def _locked(self) -> int:
-        """Return a handle that keeps the lock of the directory for as long as it is open."""
+        """Lock the directory; the lock lasts as long as the returned handle is open."""
         handle = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if try_flock(handle):
             return handle
@@ -70,15 +70,16 @@ class WatchedFiles:
         raise CladaError("io_error", message, "clada watch ~/Downloads")
 
     def close(self) -> None:
-        """Let others watch this place."""
+        """Let other processes watch this directory."""
         os.close(self._lock)
 
     def ticks(self) -> Iterator[list[str]]:
-        """Yield the files that are new, or were saved again, and are left alone by now; often none.
-
-        They are in the order in which they were saved.
-        """
-        ticks = _load()(
+        """Yield the files that were saved and have not changed since, in the order of saving; often none."""
+        try:
+            from watchfiles import watch
+        except ImportError:
+            raise CladaError("io_error", "clada watch needs watchfiles", HINT) from None
+        ticks = watch(
             self._directory,
             watch_filter=None,
             step=50,
@@ -91,30 +92,30 @@ class WatchedFiles:
             for number, changes in enumerate(ticks):
                 if not os.path.isdir(self._directory):
                     break
-                # Not all file systems tell of every change, and none of those from before it was asked to.
-                yield self._settled() if changes or self._waiting or number % LOOK == 0 else []
+                # Not all file systems report every change, and none reports earlier ones.
+                yield self._settled() if changes or self._waiting or number % SCAN_EVERY == 0 else []
         except FileNotFoundError:
             pass
         raise CladaError("io_error", f"{self._directory} was removed", f"mkdir -p {quote(self._directory)}")
 
     @property
     def uncommitted(self) -> list[str]:
-        """What no commit is to have: a directory with all in it, or an answer and the report on it."""
+        """Paths to keep out of commits: the directory, or the answer and its report."""
         return [self.place, report_path(self.place)] if self._single else [self._directory]
 
     def take(self, path: str) -> None:
-        """Attend to a file as it was when we looked; what is saved since then comes by itself."""
+        """Note that this version of a file was handled; a later one is yielded again."""
         self._known[path] = self._waiting.pop(path)[0]
 
     def leave(self, paths: Sequence[str]) -> None:
-        """Take files as they are now for such that are no answers."""
+        """Do not take these files for answers until they change again."""
         real = set(map(os.path.realpath, paths))
         self._known |= {
             path: found for path, found in self.signatures().items() if os.path.realpath(path) in real
         }
 
     def leave_changed(self, before: dict[str, Signature]) -> list[str]:
-        """Take files that have changed since then for such that are no answers; return them."""
+        """Do not take files that have changed since then for answers; return them."""
         now = self.signatures()
         changed = [path for path, signature in now.items() if before.get(path) != signature]
         self._known |= {path: now[path] for path in changed}
@@ -134,14 +135,14 @@ class WatchedFiles:
         return sorted(settled, key=lambda path: (found[path][SAVED], path))
 
     def signatures(self) -> dict[str, Signature]:
-        """Return the files that may be answers, each with what changes when it is saved."""
+        """Return the files that may be answers, each with values that change when it is saved."""
         found: dict[str, Signature] = {}
         try:
             names = [self._single] if self._single else os.listdir(self._directory)
         except OSError:
             return {}
         for name in names:
-            if self._single or not _is_scratch(name):
+            if self._single or not any(fnmatchcase(name, pattern) for pattern in NOT_ANSWERS):
                 path = os.path.join(self._parent, name)
                 try:
                     status = os.stat(path)
@@ -152,13 +153,8 @@ class WatchedFiles:
         return found
 
 
-def _is_scratch(name: str) -> bool:
-    """Whether a name is none of an answer's: of a report, or of what programs leave beside their files."""
-    return any(fnmatchcase(name, pattern) for pattern in (*SCRATCH, f"*{REPORT}"))
-
-
 def read(path: str) -> bytes:
-    """Return what is in a file, but no more than it takes to see that it is too much."""
+    """Return the content of a file, at most one byte more than the limit of a document."""
     try:
         with open(path, "rb") as file:
             return file.read(MAX_INPUT + 1)
@@ -180,7 +176,7 @@ def report_path(path: str) -> str:
 
 
 def write_report(path: str, text: str) -> None:
-    """Put a report where one of ours may be, and nothing else."""
+    """Write a report; replace only an earlier report of clada."""
     try:
         if os.path.lexists(path) and not (_is_file(path) and is_report(read(path).decode(errors="replace"))):
             hint = f"mv {quote(path)} {quote(f'{path}.old')}"
@@ -195,11 +191,3 @@ def write_report(path: str, text: str) -> None:
             raise
     except OSError as error:
         raise CladaError("io_error", f"{path}: {reason(error)}", f"ls -l {quote(path)}") from None
-
-
-def _load() -> Any:
-    try:
-        from watchfiles import watch
-    except ImportError:
-        raise CladaError("io_error", "clada watch needs watchfiles", HINT) from None
-    return watch

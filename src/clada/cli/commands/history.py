@@ -1,14 +1,16 @@
-"""`clada history`: lists the recorded runs, shows one in full, deletes old ones."""
+"""`clada history` lists runs, shows one in full, deletes old ones; `clada report` prints one for the LLM."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
-from clada.cli.table import table_lines
-from clada.errors import UsageError
+from clada import past
+from clada.cli.clipboard import copy
+from clada.cli.commands.apply import run_number
+from clada.cli.console import table_lines
+from clada.errors import CladaError, UsageError
 from clada.grammar import read_number
-from clada.past import SHORT, history, prune, run_details
+from clada.past import SHORT, prune, refused_report, run_details
 from clada.report import counted
 from clada.report.diff import diff_lines
 from clada.text.escape import escape_controls
@@ -31,7 +33,7 @@ LONG_HEADER = ("RUN", "WHEN", "END", "COMMITS", "WHAT", "FILES")
 UNITS = (("d", 48 * 3600, 24 * 3600), ("h", 7200, 3600), ("min", 120, 60), ("s", 0, 1))
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def history(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """List the runs; `show RUN` prints all of one, `prune` deletes those past the limits in the settings."""
     match list(arguments):
         case []:
@@ -44,11 +46,11 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 def _list(options: dict[str, Any], console: Console) -> None:
-    runs = history(options["workspace"])
+    runs = past.history(options["workspace"])
     limit = options.get("limit", 20)
     shown = runs[: limit or None]
     if options["json"]:
-        console.write(json.dumps([_as_dict(each) for each in shown], indent=2) + "\n")
+        console.write_json([_as_dict(each) for each in shown])
         return
     if not runs:
         others = describe_other_workspaces(find_store(options["workspace"]))
@@ -101,14 +103,16 @@ def _as_dict(each: RecordedRun) -> dict[str, Any]:
 
 
 def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> None:
-    number = read_number(rest[0]) if rest else next((run.number for run in history(options["workspace"])), 0)
+    number = (
+        read_number(rest[0]) if rest else next((run.number for run in past.history(options["workspace"])), 0)
+    )
     if not number:
         raise UsageError("history show takes the number of a run", "clada history")
     found = run_details(number, options["workspace"])
     changes = _changes(found, options)
     if options["json"]:
         texts = {"document": found.document.decode(errors="replace"), "report": found.report}
-        console.write(json.dumps({**_as_dict(found.run), **texts, "diff": changes}, indent=2) + "\n")
+        console.write_json({**_as_dict(found.run), **texts, "diff": changes})
         return
     _write_table([found.run], console, long=True)
     lines: list[str] = []
@@ -136,6 +140,32 @@ def _prune(options: dict[str, Any], console: Console) -> None:
     limits = {name: options[name] for name in ("history_size", "history_age")}
     count = prune(options["workspace"], **limits)
     if options["json"]:
-        console.write(json.dumps({"deleted": count}) + "\n")
+        console.write_json({"deleted": count}, None)
     else:
         console.write(f"{counted(count, 'run')} deleted\n")
+
+
+def report(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print or copy the report of the last document, or of the given run, for the LLM."""
+    text = (None if arguments else refused_report(options["workspace"])) or _saved_report(options, arguments)
+    if options["json"]:
+        console.write_json({"report": text}, None)
+    elif options["copy"]:
+        copy(text)
+        console.note("the report is on the clipboard")
+    else:
+        console.write(text)
+    return 0
+
+
+def _saved_report(options: dict[str, Any], arguments: Sequence[str]) -> str:
+    number = run_number(arguments, "report")
+    if number is None:
+        number = next((each.number for each in past.history(options["workspace"]) if not each.undoes), None)
+    if number is None:
+        raise CladaError("git_operation_failed", NO_RUN, "clada FILE")
+    text = run_details(number, options["workspace"]).for_llm
+    if not text:
+        message = f"run {number} has no report: it was killed"
+        raise CladaError("git_operation_failed", message, f"clada history show {number}")
+    return text

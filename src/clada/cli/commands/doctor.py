@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from shutil import which
 
 from clada import config
-from clada.cli.questions import open_terminal
+from clada.cli.commands.apply import terminal_is_available
 from clada.errors import CladaError, UsageError
 from clada.exit_codes import DONE, FAILED
 from clada.settings import DEFAULTS
@@ -37,7 +36,7 @@ class Finding(Value):
     remedy: str | None = None
 
 
-def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
+def doctor(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Check all that a run needs and print the findings; return 1 if a run would not work."""
     settings, configuration = _read_configuration(given)
     python = ".".join(map(str, sys.version_info[:3]))
@@ -55,7 +54,7 @@ def run(given: dict[str, Any], _arguments: Sequence[str], console: Console) -> i
     broken = any(finding.state == BROKEN for finding in findings.values())
     if given.get("json"):
         found = {name: fields_of(finding) for name, finding in findings.items()}
-        console.write(json.dumps(found, indent=2) + "\n")
+        console.write_json(found)
         return FAILED if broken else DONE
     for name, finding in findings.items():
         console.write(f"{finding.state:<6}  {name:<13}  {escape_controls(finding.text)}\n")
@@ -193,10 +192,8 @@ def _check_approvals(settings: dict[str, Any]) -> Finding:
 
 
 def _check_terminal() -> Finding:
-    terminal = open_terminal()
-    if terminal is None:
-        return Finding(NOTE, "none: no questions can be asked", "approve commands with clada approvals add")
-    os.close(terminal)
+    if not terminal_is_available():
+        return Finding(NOTE, "none: no questions can be asked", 'clada approvals add "npm test"')
     color = "without colour: NO_COLOR is set" if os.environ.get("NO_COLOR") else "in colour"
     return Finding(OK, f"questions can be asked; output {color}")
 

@@ -9,14 +9,16 @@ import os
 import select
 from shlex import join
 
-from clada.cli import watched_files
-from clada.cli.clipboard import ClipboardWatch, check, copy
-from clada.cli.document import carry_out, own_text, settings_of, with_uncommitted
+from clada.cli import clipboard
+from clada.cli.clipboard import ClipboardWatch, copy
+from clada.cli.commands import watched_files
+from clada.cli.commands.apply import carry_out, settings_of, with_uncommitted
+from clada.cli.commands.watched_files import WatchedFiles
 from clada.cli.questions import open_terminal
-from clada.cli.watched_files import WatchedFiles
 from clada.errors import CladaError, UsageError
 from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
+from clada.prompts import own_text
 from clada.run import execute, plan_for
 from clada.values import fields_of
 from clada.verify import refuse_unapproved
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from clada.cli.commands.review import ReviewPage
     from clada.cli.console import Console
-    from clada.cli.review_page import ReviewPage
     from clada.model import Plan
     from clada.report import Report
 
@@ -36,7 +38,7 @@ COPIED = "the clipboard"
 RECENT = 20  # recorded runs among which one of the same text is looked for
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def watch(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Watch until the user ends it; return the exit code."""
     if options.get("clipboard") and arguments:
         raise UsageError(
@@ -58,7 +60,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
 
 
 class Watch:
-    """Attends to one answer after the other, and to the keyboard in between."""
+    """Handles one answer after the other, and the keyboard in between."""
 
     def __init__(self, options: dict[str, Any], console: Console) -> None:
         self._options = {**options, "confirm": not options.get("yes")}
@@ -71,8 +73,8 @@ class Watch:
         self._last: tuple[bytes, str] | None = None  # the text that came last, and where from
         self._report = ""  # on that, for a model
         self._ran = False  # whether a command ran with it
-        self._written: list[str] = []  # files that it changed: no answers, wherever they are
-        self._tracked: list[str] = []  # answers that git tracks, as it was told
+        self._written: list[str] = []  # files that it changed: they are not answers
+        self._tracked: list[str] = []  # answers that git tracks, of which a note was written
         self._code: int | None = None  # the exit code, once it is to end
         self._page: ReviewPage | None = None  # that shows answers instead of the terminal
 
@@ -86,12 +88,12 @@ class Watch:
     def _open_page(self, own: Sequence[str]) -> None:
         """Open the page of a review, if one was asked for; `own` are files that no commit is to have."""
         if self._options.get("review"):
-            from clada.cli.review_page import ReviewPage
+            from clada.cli.commands.review import ReviewPage
 
             self._page = ReviewPage(with_uncommitted(self._options, own), self._console)
 
     def files(self, place: WatchedFiles) -> int:
-        """Attend to each file that is saved at a place."""
+        """Handle each file that is saved there."""
         self._open_page(place.uncommitted)
         self._say(f"watching {place.place}")
         self._keep_out_of_commits(place)
@@ -112,7 +114,7 @@ class Watch:
         return self._code or 0
 
     def clipboard(self) -> int:
-        """Attend to each text that is copied, if it has operations."""
+        """Handle each text that is copied, if it has operations."""
         copied = ClipboardWatch()
         self._open_page(())
         self._say("watching the clipboard")
@@ -160,7 +162,7 @@ class Watch:
                 self._console.note_error(trouble.error)
 
     def _leave_changed(self, place: WatchedFiles, before: dict[str, tuple[int, ...]]) -> None:
-        """Take for no answers what a command may have put at the place: no run feeds the next one."""
+        """Do not take files for answers that a command may have written: no run feeds the next one."""
         for path in place.leave_changed(before):
             self._say(f"{path} changed while a command ran: save it again if it is an answer")
 
@@ -220,7 +222,7 @@ class Watch:
         return bool(reports)
 
     def _keep(self, report: Report, source: str) -> None:
-        """Have the report ready to be pasted."""
+        """Save the report, ready to be pasted."""
         outcomes = [fields_of(task.outcome) for task in report.tasks]
         changed = [change.path for outcome in outcomes for change in outcome.get("changes", ())]
         self._ran = any(task.operation == "run" for task in report.tasks)
@@ -262,12 +264,12 @@ class Watch:
         """Say which keys there are."""
         if self._terminal is None:
             return
-        keys = ["[c] copy the report"] if self._report and _has_clipboard() else []
+        keys = ["[c] copy the report"] if self._report and clipboard.is_available() else []
         keys += ["[r] do it again"] if self._last and not self._page else []
         self._say("waiting; " + "  ".join([*keys, "[q] quit"]))
 
     def _take_key(self) -> None:
-        """Do what was typed since the last look, if anything was."""
+        """Do what was typed since the last check."""
         if self._terminal is None or not select.select([self._terminal], [], [], 0)[0]:
             return
         line = os.read(self._terminal, 4096).decode(errors="replace")
@@ -309,11 +311,3 @@ def _recent_documents(workspace: str) -> list[tuple[str, bytes]]:
     except CladaError:  # there is no history, or it cannot be read: the run itself will say why
         pass
     return found
-
-
-def _has_clipboard() -> bool:
-    try:
-        check()
-    except CladaError:
-        return False
-    return True

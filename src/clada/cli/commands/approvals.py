@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 
 from clada.commands.judgements import remedy
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 EXAMPLE = 'clada approvals add "npm test"'
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def approvals(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """List the commands, or change one and print its new state."""
     action, *commands = arguments or ("list",)
     as_json = options["json"]
@@ -40,7 +39,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
     if done is None:
         raise CladaError("invalid_operation", f"neither approved nor blocked: {text}", "clada approvals list")
     if as_json:
-        console.write(json.dumps({"command": text, "done": done}) + "\n")
+        console.write_json({"command": text, "done": done}, None)
         return 0
     console.write(f"{escape_controls(f'{done}: {text}')}\n")
     if "prefix" in ways:
@@ -53,7 +52,7 @@ def _list(known: Approvals, console: Console, *, as_json: bool) -> int:
     if as_json:
         rows = [line.partition("  ") for line in lines]
         found = [{"state": state.strip(), "command": command.strip()} for state, _, command in rows]
-        console.write(json.dumps(found, indent=2) + "\n")
+        console.write_json(found)
         return 0
     if not lines:
         console.note("no command is approved or blocked here", EXAMPLE)

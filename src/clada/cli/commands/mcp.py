@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clada.cli.document import APPROVE_ALL
+from clada.cli.commands.apply import APPROVE_ALL
 from clada.errors import UsageError
 from clada.settings import Settings
 
@@ -19,7 +19,7 @@ TOKEN = "CLADA_MCP_TOKEN"  # noqa: S105 (the name of the variable that has it)
 SHORTEST = 16  # characters
 
 
-def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
+def mcp(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Serve until the client leaves; return the exit code."""
     from clada.mcp import serve
 

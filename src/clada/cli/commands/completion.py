@@ -21,7 +21,7 @@ COMMON_FLAGS = ("help", "version")
 FILE, DIRECTORY = "FILE", "DIR"  # placeholders for paths in the help
 
 
-def run(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def completion(_options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print the completion script for a shell."""
     console.write("\n".join(SCRIPTS[arguments[0]]()) + "\n")
     return 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 
-from clada.cli.questions import TERMINAL_IS_GONE, answer, open_terminal, write
+from clada.cli.questions import TERMINAL_IS_GONE, answer, opened_terminal, write
 from clada.errors import CladaError
 from clada.text.forms import visible
 from clada.world.approvals import described
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.world.trust import CladaFile
 
+NEW = "clada: this workspace has settings or approvals that you have not seen on this machine:"
 QUESTION = "[y] yes, as it is now   [n] no, and do not ask until it changes: "
 ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
 INDENTATION = 16  # blanks before a line that hide nothing
 LONG = 20  # lines, after which the beginning may have scrolled away
 
 
-def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
+def trust(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Show the files of the workspace's `.clada`, and trust them if the user agrees."""
     workspace = options["workspace"]
     files = clada_files(workspace)
@@ -38,9 +39,14 @@ def run(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
     readable = [file for file in new if not file.problem]
     if options.get("yes") or not readable:
         console.write("\n".join([*_shown(new), ""]))
-        _remember(workspace, readable)
+        for file in readable:
+            remember(workspace, file.name, file.data)
     else:
-        _ask_or_raise(workspace, new)
+        said = _ask(workspace, new)
+        if said is None:
+            raise CladaError("io_error", "there is no terminal to ask on", "clada trust --yes")
+        if said != "yes":
+            raise CladaError("command_not_allowed", "not trusted, so it is ignored", HOW)
     if len(readable) < len(new):
         console.note(f"cannot be trusted: {_names([file for file in new if file.problem])}", "clada doctor")
         return 1
@@ -65,54 +71,29 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
     return False
 
 
-def _ask_or_raise(workspace: str, new: Sequence[CladaFile]) -> None:
-    answer = _ask(workspace, new)
-    if answer is None:
-        raise CladaError("io_error", "there is no terminal to ask on", "clada trust --yes")
-    if answer != "yes":
-        raise CladaError("command_not_allowed", "not trusted, so it is ignored", HOW)
-
-
 def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:
     """Ask on the terminal, and remember the answer; None without a terminal."""
-    terminal = open_terminal()
-    if terminal is None:
-        return None
-    if console:
-        console.pause()
     readable = [file for file in new if not file.problem]
-    try:
-        lines = [
-            "",
-            "clada: this workspace has settings or approvals that you have not seen on this machine:",
-        ]
-        lines += _shown(new)
-        if len(lines) > LONG:
-            lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
-        write(terminal, "\n".join([*lines, f"Trust {_names(readable)}?\n"]))
-        said = answer(terminal, None, QUESTION, ANSWERS)
-    except TERMINAL_IS_GONE:
-        return "no"
-    finally:
-        os.close(terminal)
-    if said == "yes":
-        _remember(workspace, readable)
-    elif said == "no":
-        _decline(workspace, readable)
+    lines = ["", NEW, *_shown(new)]
+    if len(lines) > LONG:
+        lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
+    with opened_terminal() as terminal:
+        if terminal is None:
+            return None
+        if console:
+            console.pause()
+        try:
+            write(terminal, "\n".join([*lines, f"Trust {_names(readable)}?\n"]))
+            said = answer(terminal, None, QUESTION, ANSWERS)
+        except TERMINAL_IS_GONE:
+            return "no"
+    for file in readable:
+        if said == "yes":
+            remember(workspace, file.name, file.data)
+        elif said == "no":
+            with suppress(CladaError):  # then it is asked again the next time
+                decline(workspace, file.name, file.data)
     return said or "no"
-
-
-def _remember(workspace: str, files: Sequence[CladaFile]) -> None:
-    for file in files:
-        remember(workspace, file.name, file.data)
-
-
-def _decline(workspace: str, files: Sequence[CladaFile]) -> None:
-    try:
-        for file in files:
-            decline(workspace, file.name, file.data)
-    except CladaError:
-        return  # then it is asked again the next time
 
 
 def _names(files: Sequence[CladaFile]) -> str:

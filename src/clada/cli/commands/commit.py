@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from clada.cli.commands.undo import WAITING
 from clada.errors import CladaError, UsageError
 from clada.grammar import read_number
 from clada.past import history
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from clada.world.record.history import RecordedRun
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def commit(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Combine the commits of the last run that made any, or of the given ones."""
     if not options["message"]:
         words = " ".join(["clada commit", *arguments])
@@ -34,9 +33,7 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         raise UsageError(f"commit takes numbers of runs, not {wrong!r}", "clada history")
     author = options["git_author"]
     found = repository.find(options["workspace"])
-    with found.lock(
-        options["lock_timeout"], lambda: console.note("waiting for another run in this repository")
-    ):
+    with found.lock(options["lock_timeout"], lambda: console.note(WAITING)):
         runs = _chosen(history(options["workspace"]), numbers)
         made, replaced = squash(
             found,
@@ -46,9 +43,11 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         )
     if options["json"]:
         told = {"commit": made, "replaced": replaced, "runs": [each.number for each in runs]}
-        console.write(json.dumps(told) + "\n")
+        console.write_json(told, None)
     else:
-        console.write(f"{made[:SHORT]} replaces {counted(replaced, 'commit')} of {_named(runs)}\n")
+        numbers_of = ", ".join(str(each.number) for each in runs)
+        named = f"run{'' if len(runs) == 1 else 's'} {numbers_of}"
+        console.write(f"{made[:SHORT]} replaces {counted(replaced, 'commit')} of {named}\n")
     return 0
 
 
@@ -73,7 +72,3 @@ def _message(text: str, runs: Sequence[RecordedRun]) -> str:
     """Return the text with the trailers that the replaced commits had."""
     lines = "\n".join(escape_controls(line.rstrip()) for line in text.strip().splitlines())
     return f"{lines}\n\n" + "\n".join(f"Clada-Run: {each.number}" for each in runs)
-
-
-def _named(runs: Sequence[RecordedRun]) -> str:
-    return f"run{'' if len(runs) == 1 else 's'} {', '.join(str(each.number) for each in runs)}"

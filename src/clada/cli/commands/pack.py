@@ -1,4 +1,4 @@
-"""`clada pack`: prints files, instructions and a question as one text for a chat."""
+"""`clada pack` prints instructions, files and a question for a chat; `clada prompt` only the instructions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 
 from clada import packing
 from clada.cli.clipboard import copy
+from clada.cli.console import STDOUT
 from clada.cli.pager import edit
-from clada.cli.questions import open_terminal
+from clada.cli.questions import opened_terminal
 from clada.errors import UsageError
+from clada.prompts import instructions
 from clada.report import counted
 from clada.text.escape import escape_controls, escape_lines
 
@@ -20,16 +22,15 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.packing import Pack
 
-STDOUT = 1
 MOST_NAMED = 20  # files that are left out and named, before they are only counted
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def pack(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Print or copy a pack; name on standard error what is not in it."""
     if options["edit"] and options["ask"] is not None:
         raise UsageError("--ask and --edit exclude each other", 'clada pack --ask "Why does it fail?"')
     ask = _edited() if options["edit"] else options["ask"] or ""
-    pack = packing.pack(
+    packed = packing.pack(
         arguments,
         workspace=options["workspace"],
         format=options["format"],
@@ -43,10 +44,10 @@ def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> 
         remember=options["record"] != "none",
     )
     if options["copy"]:
-        copy(pack.text)
+        copy(packed.text)
     else:
-        console.write(escape_lines(pack.text) if os.isatty(STDOUT) else pack.text)
-    for line in _notes(pack, on_clipboard=options["copy"]):
+        console.write(escape_lines(packed.text) if os.isatty(STDOUT) else packed.text)
+    for line in _notes(packed, on_clipboard=options["copy"]):
         console.note(line)
     return 0
 
@@ -63,10 +64,19 @@ def _notes(pack: Pack, *, on_clipboard: bool) -> list[str]:
 
 def _edited() -> str:
     """Return the question that the user writes in an editor."""
-    terminal = open_terminal()
-    if terminal is None:
-        raise UsageError("--edit needs a terminal", 'clada pack --ask "Why does it fail?"')
-    try:
+    with opened_terminal() as terminal:
+        if terminal is None:
+            raise UsageError("--edit needs a terminal", 'clada pack --ask "Why does it fail?"')
         return edit(b"", terminal).decode(errors="replace")
-    finally:
-        os.close(terminal)
+
+
+def prompt(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+    """Print the instructions for a notation, by default the first one of the registry."""
+    name: Any = arguments[0] if arguments else None
+    text = instructions(name, options["workspace"], options["start_delimiter"], options["end_delimiter"])
+    if options["copy"]:
+        copy(text)
+        console.note("the instructions are on the clipboard")
+    else:
+        console.write(text)
+    return 0

@@ -16,7 +16,6 @@ from clada.batch.summary import FORMS, summarise
 from clada.batch.view import ResultsView, make_server
 from clada.cli.console import STDERR
 from clada.cli.flags import BATCH_FLAGS
-from clada.cli.review import open_browser
 from clada.cli.signals import stop_on_signals
 from clada.errors import UsageError
 from clada.exit_codes import FAILED, SIGNALLED
@@ -43,7 +42,7 @@ ECHO = 4  # columns that are left for what the terminal shows of a key
 CLEAR = "\r\x1b[K"  # removes the line that the cursor is on
 
 
-def run(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
+def batch(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Carry out a file of jobs; or sum up results, or show them."""
     given = set(options.pop("given"))
     options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, **options}
@@ -82,7 +81,7 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
         address=options["address"], workers=options["workers"], dataset=options["dataset"],
         mapping=parse_mapping(options["map"]) if options["map"] else None,
     )  # fmt: skip
-    progress = _progress(batch, console)
+    progress = _Progress(batch, console)
 
     def end() -> None:  # in order; a second signal kills this process, and its workers end with it
         batch.stop()
@@ -106,6 +105,8 @@ def _carry_out(options: dict[str, Any], jobs: str, console: Console) -> int:
 
 def _view(view: ResultsView, options: dict[str, Any], console: Console) -> int:
     """Serve the page until a signal ends it."""
+    from clada.cli.commands.review import open_browser
+
     with stop_on_signals(lambda: None) as stop, make_server(view) as server:
         console.write(f"{server.address}\n")
         if not options["no_open"] and not open_browser(server.address_to_open):
@@ -115,92 +116,61 @@ def _view(view: ResultsView, options: dict[str, Any], console: Console) -> int:
     return SIGNALLED + stop.signal if stop.signal and stop.signal != SIGINT else 0
 
 
-def _progress(batch: Batch, console: Console) -> _Progress:
-    if os.isatty(STDERR) and os.environ.get("TERM") != "dumb":
-        return _Bar(batch, console)
-    return _Progress(batch, console)
-
-
 class _Progress:
-    """How far a batch is: a line on standard error every ten seconds, and one at the end."""
+    """How far a batch is: a bar on a terminal, else a line every ten seconds; and a line at the end."""
 
     def __init__(self, batch: Batch, console: Console) -> None:
         self.batch, self.console = batch, console
         self.counts = dict.fromkeys(STATUSES, 0)
-        self.every = EVERY
+        self._has_bar = os.isatty(STDERR) and os.environ.get("TERM") != "dumb"
         self._began = time.monotonic()
-        self._told = 0.0
+        self._shown = 0.0
+        if self._has_bar:
+            self._draw("starting")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._clear()
         if kind is None:
-            self.close()
-            told = [f"{count:,} {status}" for status, count in self.counts.items() if count]
+            found = [f"{count:,} {status}" for status, count in self.counts.items() if count]
             before = f"; {self.batch.skipped:,} already had results" if self.batch.skipped else ""
-            done = sum(self.counts.values())
             seconds = _duration(time.monotonic() - self._began)
-            self.say(f"{_jobs(done)} in {seconds}: {', '.join(told) or 'nothing to do'}{before}")
+            words = ", ".join(found) or "nothing to do"
+            self.say(f"{_jobs(sum(self.counts.values()))} in {seconds}: {words}{before}")
 
     def tick(self) -> None:
-        """Tell how far it is, if it is time to."""
+        """Show how far it is, if it is time to."""
         now = time.monotonic()
-        if not self._told:
-            self._began = self._told = now
-        if now - self._told >= self.every:
-            self._told = now
-            self.show()
+        if not self._shown:
+            self._began = self._shown = now
+        if now - self._shown >= (OFTEN if self._has_bar else EVERY):
+            self._shown = now
+            (self._draw if self._has_bar else self.say)(self._line())
 
-    def show(self) -> None:
-        """Tell how far it is."""
-        self.say(self.line())
-
-    def line(self) -> str:
-        """Return how far it is, in words."""
-        done = sum(self.counts.values())
-        rate = done / max(time.monotonic() - self._began, 1e-3)
-        total = self.batch.total or 0
-        left = _duration(self.left() / rate) if rate else "?"
-        failed = done - sum(self.counts[status] for status in WENT_WELL)
-        return (
-            f"{done + self.batch.skipped:,} of {total:,} jobs, {rate:,.1f}/s, "
-            f"{failed:,} not applied, {left} left"
-        )
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._clear()
+        self.console.note(text)
 
     def left(self) -> int:
         """Return how many jobs have no result."""
         return max(0, (self.batch.total or 0) - self.batch.skipped - sum(self.counts.values()))
 
-    def say(self, text: str) -> None:
-        """Write a line."""
-        self.console.note(text)
+    def _line(self) -> str:
+        done = sum(self.counts.values())
+        rate = done / max(time.monotonic() - self._began, 1e-3)
+        left = _duration(self.left() / rate) if rate else "?"
+        failed = done - sum(self.counts[status] for status in WENT_WELL)
+        return (
+            f"{done + self.batch.skipped:,} of {self.batch.total or 0:,} jobs, {rate:,.1f}/s, "
+            f"{failed:,} not applied, {left} left"
+        )
 
-    def close(self) -> None:
-        """Remove what is shown for a while."""
-
-
-class _Bar(_Progress):
-    """The same on a terminal: a bar that moves, on a line that is removed before another is written."""
-
-    def __init__(self, batch: Batch, console: Console) -> None:
-        super().__init__(batch, console)
-        self.every = OFTEN
-        self._draw("starting")
-
-    def show(self) -> None:
-        self._draw(self.line())
-
-    def say(self, text: str) -> None:
-        self.close()
-        super().say(text)
-
-    def close(self) -> None:
-        _write(CLEAR)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close()
-        super().__exit__(kind, *_)
+    def _clear(self) -> None:
+        if self._has_bar:
+            _write(CLEAR)
 
     def _draw(self, text: str) -> None:
         done = BAR * (sum(self.counts.values()) + self.batch.skipped) // max(1, self.batch.total or 0)
