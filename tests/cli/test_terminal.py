@@ -60,7 +60,7 @@ def test_a_run_ends_in_a_line_that_counts_and_names_failures_again_that_scrolled
     failure = "[task-1] ERROR: EDIT - missing: file_not_found"
     _, seen = terminal("--record=snapshots", "--color=never", document=missing + many).end()
     assert seen.count(failure) == 2
-    assert seen.endswith("90 done, 1 failed · clada undo reverts it\r\nfor the LLM: clada report --copy\r\n")
+    assert seen.endswith("90 done, 1 failed · clada undo reverts it\r\nfor the LLM: clada report\r\n")
     shell.write("few.md", missing + WRITE)
     _, seen = terminal("--no-git", "--color=never", "few.md").end()
     assert seen.count(failure) == 1

@@ -30,16 +30,17 @@ PROGRAMS = (
     ("", ("pbcopy",), ("pbpaste",), "utf-8"),
     ("", ("clip.exe",), ("powershell.exe", "-NoProfile", "-Command", GET), "utf-16"),
 )
-HINT = "install wl-clipboard (Wayland) or xclip (X); without one:\nclada FILE\nclada report"
+HINT = "install wl-clipboard (Wayland) or xclip (X); without one:\n"
+FROM_FILE = "clada FILE"
 CHUNK = 1 << 20
 MOST_WORDS = 4096  # bytes of an error message that are read
 LONG = 10  # seconds that a clipboard may take
 SHORT = 1  # seconds until what was copied is there; another program may have copied meanwhile
 
 
-def copy(text: str) -> None:
-    """Put a text on the clipboard."""
-    argv, _, encoding = _programs()
+def copy(text: str, instead: str = "clada report") -> None:
+    """Put a text on the clipboard; where that fails, the error names a command to use instead."""
+    argv, _, encoding = _programs(instead)
     data = text.encode(encoding, "replace")
     # xclip stays, to hand the text out: it must not keep our output open.
     quiet = subprocess.DEVNULL
@@ -48,8 +49,8 @@ def copy(text: str) -> None:
             argv, input=data, stdout=quiet, stderr=quiet, timeout=LONG, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CladaError("io_error", f"{argv[0]} could not copy: {error}", HINT) from None
-    _refuse_failure(argv[0], "copy", done.returncode)
+        raise CladaError("io_error", f"{argv[0]} could not copy: {error}", HINT + instead) from None
+    _refuse_failure(argv[0], "copy", done.returncode, instead)
     until = monotonic() + SHORT
     while argv[0] == "xclip" and monotonic() < until:  # it returns before it has asked for the clipboard
         with suppress(CladaError):  # as long as nothing has ever been copied
@@ -74,8 +75,8 @@ def paste() -> bytes:
             finally:
                 helper.kill()  # its remaining output is not needed
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CladaError("io_error", f"{argv[0]} could not paste: {error}", HINT) from None
-    _refuse_failure(argv[0], "paste", helper.returncode, words)
+        raise CladaError("io_error", f"{argv[0]} could not paste: {error}", HINT + FROM_FILE) from None
+    _refuse_failure(argv[0], "paste", helper.returncode, FROM_FILE, words)
     return data.removeprefix(BOM_UTF8)
 
 
@@ -102,21 +103,21 @@ def is_available() -> bool:
     return True
 
 
-def _refuse_failure(program: str, what: str, exit_code: int, words: bytes = b"") -> None:
+def _refuse_failure(program: str, what: str, exit_code: int, instead: str, words: bytes = b"") -> None:
     if exit_code:
         why = words.decode(errors="replace").strip() or f"exit code {exit_code}"
-        raise CladaError("io_error", f"{program} could not {what}: {why}", HINT)
+        raise CladaError("io_error", f"{program} could not {what}: {why}", HINT + instead)
 
 
-def _programs() -> tuple[Sequence[str], Sequence[str], str]:
+def _programs(instead: str = FROM_FILE) -> tuple[Sequence[str], Sequence[str], str]:
     """Return the commands of this desktop, and their encoding."""
     for variable, copying, pasting, encoding in PROGRAMS:
         if (not variable or os.environ.get(variable)) and which(copying[0]) and which(pasting[0]):
             return copying, pasting, encoding
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if not display:
-        raise CladaError("io_error", "no clipboard: there is no display", "clada FILE\nclada report")
-    raise CladaError("io_error", "no clipboard: no program for it is installed", HINT)
+        raise CladaError("io_error", "no clipboard: there is no display", instead)
+    raise CladaError("io_error", "no clipboard: no program for it is installed", HINT + instead)
 
 
 UNREACHABLE = ("display", "connect")  # words in the messages of programs that find no desktop

@@ -135,7 +135,12 @@ class Presenter:
             return ""
         if report.interrupted:
             return "to continue: clada resume" if report.recorded else ""
-        return "" if self.options["copy"] else "for the LLM: clada report --copy"
+        has_report = self.options["copy"] or self.options.get("keeps_reports")
+        if has_report:
+            return ""
+        from clada.cli.clipboard import is_available  # late: it loads subprocess
+
+        return f"for the LLM: clada report{' --copy' if is_available() else ''}"
 
     def _tell_commits(self, line: str) -> None:
         """Name the commits on standard error, because programs read standard output."""

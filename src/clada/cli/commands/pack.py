@@ -44,7 +44,7 @@ def pack(options: dict[str, Any], arguments: Sequence[str], console: Console) ->
         remember=options["record"] != "none",
     )
     if options["copy"]:
-        copy(packed.text)
+        copy(packed.text, "clada pack > pack.txt")
     else:
         console.write(escape_lines(packed.text) if os.isatty(STDOUT) else packed.text)
     for line in _notes(packed, on_clipboard=options["copy"]):
@@ -75,7 +75,7 @@ def prompt(options: dict[str, Any], arguments: Sequence[str], console: Console) 
     name: Any = arguments[0] if arguments else None
     text = instructions(name, options["workspace"], options["start_delimiter"], options["end_delimiter"])
     if options["copy"]:
-        copy(text)
+        copy(text, "clada prompt > prompt.txt")
         console.note("the instructions are on the clipboard")
     else:
         console.write(text)

@@ -63,7 +63,7 @@ class Watch:
     """Handles one answer after the other, and the keyboard in between."""
 
     def __init__(self, options: dict[str, Any], console: Console) -> None:
-        self._options = {**options, "confirm": not options.get("yes")}
+        self._options = {**options, "confirm": not options.get("yes"), "keeps_reports": True}
         self._console = console
         self._terminal = open_terminal()
         asks_here = self._options["confirm"] and not options["dry_run"] and not options.get("review")
