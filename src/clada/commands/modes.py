@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from clada.values import Value
 
 _SHIFTS = {"u": 6, "g": 3, "o": 0}
@@ -10,6 +12,8 @@ _ALL = 0o777
 _SPECIAL = 0o7000
 _ANY_EXECUTE = 0o111
 _OCTAL_DIGITS = frozenset("01234567")
+_CLAUSE = re.compile(r"([ugoa]*)((?:[-+=](?:[ugo]|[rwxXst]*))+)")
+_STEP = re.compile(r"[-+=][^-+=]*")
 
 
 class ModeStep(Value):
@@ -83,16 +87,5 @@ def parse_checked_mode(text: str) -> Mode:
 
 def _read_steps(clause: str) -> list[ModeStep]:
     """Return the steps of one clause (`u+r-w` has two); none if it is not valid."""
-    rest = clause.lstrip("ugoa")
-    who = clause[: len(clause) - len(rest)]
-    steps: list[ModeStep] = []
-    while rest:
-        sign, rest = rest[0], rest[1:]
-        after = rest.lstrip("rwxXstugo")
-        what = rest[: len(rest) - len(after)]
-        mixed = what not in _SHIFTS and set(what) & set(_SHIFTS)  # bits, and a class whose bits are copied
-        if sign not in "+-=" or mixed:
-            return []
-        steps.append(ModeStep(who, sign, what))
-        rest = after
-    return steps
+    found = _CLAUSE.fullmatch(clause)
+    return [ModeStep(found[1], step[0], step[1:]) for step in _STEP.findall(found[2])] if found else []

@@ -13,12 +13,13 @@ All texts here have LF, and end in one unless they are empty; offsets are those 
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from clada.text.diff import common_ends
 from clada.text.differences import brief
 from clada.text.forms import NUMBERS, around_dots, without_copied
 from clada.text.lines import LF, Lines
+from clada.text.match import find_all
 from clada.text.tiers import EDGES, T0, TIERS, without_edges
 from clada.values import Value
 
@@ -195,7 +196,8 @@ class Locator:
         """Return where it is at one tier, and the lines that were searched for and replace them."""
         old, new = hunk.old, hunk.new
         if tier is T0 and hunk.text:
-            places = _occurrences(self._subject, hunk.text, since, most)
+            starts = find_all(self._subject.data, hunk.text, since, self._subject.size)
+            places = [(start, start + len(hunk.text)) for start in islice(starts, most)]
         else:
             edges = without_edges(old, new) if tier.without_edges else (old, new)
             if not edges or not old:
@@ -319,16 +321,6 @@ def _insertion_at(hunk: Wanted, at: int, end: int | None = None) -> Found:
     """Return the lines of a hunk at a place, or in place of what goes from there to an end."""
     end = at if end is None else end
     return Found(at, end, (Splice(at, end, b"".join(line + LF for line in hunk.new)),))
-
-
-def _occurrences(subject: Subject, text: bytes, since: int, most: int) -> list[Place]:
-    """Find a text within lines: not overlapping, from left to right."""
-    found: list[Place] = []
-    at = subject.data.find(text, since, subject.size)
-    while at >= 0 and len(found) < most:
-        found.append((at, at + len(text)))
-        at = subject.data.find(text, at + len(text), subject.size)
-    return found
 
 
 def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[tuple[int, int, int, int]]:

@@ -10,6 +10,8 @@ Valid UTF-8 is matched as bytes: no character's bytes occur inside another's, or
 
 from __future__ import annotations
 
+from itertools import islice
+
 from clada.text.line_endings import (
     CRLF,
     ENDINGS,
@@ -24,7 +26,7 @@ from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class Matches(Value):
@@ -129,14 +131,17 @@ class Text:
         return [forms[ending] for ending in endings_at(self.data, found.starts)]
 
 
+def find_all(data: bytes, text: bytes, start: int = 0, end: int | None = None) -> Iterator[int]:
+    """Yield where a text is, between two offsets: not overlapping, from left to right."""
+    at = data.find(text, start, end) if text else -1
+    while at >= 0:
+        yield at
+        at = data.find(text, at + len(text), end)
+
+
 def _occurrences(data: bytes, limit: int, search: bytes) -> Matches:
-    starts: list[int] = []
-    size = len(search)
-    start = data.find(search) if size else -1
-    while start >= 0 and len(starts) < limit:
-        starts.append(start)
-        start = data.find(search, start + size)
-    rest = data.count(search, start) if start >= 0 else 0
+    starts, size = list(islice(find_all(data, search), limit)), len(search)
+    rest = data.count(search, starts[-1] + size if starts else 0) if len(starts) == limit and size else 0
     return Matches(starts, [start + size for start in starts], len(starts) + rest)
 
 

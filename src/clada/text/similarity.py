@@ -12,10 +12,11 @@ Here `w` is the index of a wanted line (of the search text), `f` that of a found
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from clada.text.alignment import Alignment, WantedLines
 from clada.text.line_endings import CR, CRLF, LF
+from clada.text.match import find_all
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -156,26 +157,13 @@ def _hits(scanned: bytes, pieces: Iterable[Piece], scans: int) -> Iterator[list[
         cost = next(cost for size, cost in SCAN_COSTS if len(piece) >= size)
         if cost * len(scanned) > budget:
             continue
-        offsets, passed = _first_hits(scanned, piece)
-        budget -= cost * passed
-        hits = [(w, offset) for offset in offsets]
+        hits = [(w, offset) for offset in islice(find_all(scanned, piece), MAX_RARE_HITS + 1)]
+        budget -= cost * (hits[-1][1] if len(hits) > MAX_RARE_HITS else len(scanned))
         if len(hits) > MAX_RARE_HITS:
             common.append(hits)
         else:
             yield hits
     yield from common
-
-
-def _first_hits(scanned: bytes, piece: bytes) -> tuple[list[int], int]:
-    """Return the hits of a piece, one more than a rare one has at most, and how many bytes were scanned."""
-    hits: list[int] = []
-    hit = scanned.find(piece)
-    while hit >= 0:
-        hits.append(hit)
-        if len(hits) > MAX_RARE_HITS:
-            return hits, hit
-        hit = scanned.find(piece, hit + len(piece))
-    return hits, len(scanned)
 
 
 def _pieces(wanted: WantedLines) -> Iterator[Piece]:

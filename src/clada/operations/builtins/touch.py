@@ -5,6 +5,7 @@ Dates become nanoseconds since 1970; without a zone they are local.
 
 from __future__ import annotations
 
+import re
 import time
 
 from clada.operations.builtins.job import NO_SUCH, CommandError, MissingError, refuse_special
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from clada.world.files.stat import Entry
 
 SECOND = 10**9
-MAX_DIGITS = 17  # of a number of seconds, for every system
+SECONDS = r"(-?)([0-9]{1,17})(?:\.([0-9]+))?"  # so many digits are right for every system
 DIGITS = frozenset("0123456789")
 # By the number of digits of -t: without a year, with two digits of it, with four.
 STAMPS = {8: "%Y%m%d%H%M", 10: "%y%m%d%H%M", 12: "%Y%m%d%H%M"}
@@ -119,16 +120,11 @@ def read_stamp(text: str) -> int | None:
 
 
 def _seconds(text: str) -> int | None:
-    whole, dot, fraction = text.removeprefix("-").partition(".")
-    if (
-        not whole
-        or not DIGITS.issuperset(whole + fraction)
-        or len(whole) > MAX_DIGITS
-        or (dot and not fraction)
-    ):
+    found = re.fullmatch(SECONDS, text)
+    if not found:
         return None
-    nanoseconds = int(whole) * SECOND + int(fraction[:9].ljust(9, "0"))
-    return -nanoseconds if text.startswith("-") else nanoseconds
+    sign, whole, fraction = found.groups(default="")
+    return int(f"{sign}1") * (int(whole) * SECOND + int(fraction[:9].ljust(9, "0")))
 
 
 def _nanoseconds(moment: datetime) -> int:
