@@ -44,7 +44,7 @@ async def plan(
     settings: clada.Settings | None = None,
     **options: Unpack[clada.Options],
 ) -> clada.Report:
-    """Return what a document would do; nothing is changed, and no program runs."""
+    """Return the report of a dry run: nothing is changed, and no program runs."""
     settings = settings or clada.Settings.from_options(**options)
     return await execute(document, settings=settings.replace(dry_run=True))
 

@@ -69,7 +69,7 @@ class _Trial:
         self.world = World(self.files, settings.replace(dry_run=True), lambda _event: None)
 
     def text(self, path: str) -> str | None:
-        """Return what is in a file by now, with plain line breaks; None if there is none, or no text."""
+        """Return the text of a file so far, with plain line breaks; None if there is none, or no text."""
         data = content_of(self.files, path)
         return None if data is None else _as_text(data)
 
@@ -82,7 +82,7 @@ class _Trial:
 
 
 class _Converter:
-    """What both ways have in common."""
+    """The common part of both converters."""
 
     def __init__(self, plan: Plan, to: NotationName, settings: Settings, workspace: Workspace) -> None:
         self.plan, self.to, self.settings, self.workspace = plan, to, settings, workspace

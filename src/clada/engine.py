@@ -140,7 +140,7 @@ class Engine:
         )  # fmt: skip
 
     def _note_done_before(self, item: Operation | Invalid) -> None:
-        """Note what the run that is resumed did with a file: edits that are merged come after it."""
+        """Note an operation of the resumed run for its files: edits that are merged come after it."""
         skipped = self.left_out[self.world.position]
         if skipped.done_in and isinstance(item, Operation) and item.changes_files:
             for path in item.paths:

@@ -1,4 +1,4 @@
-"""What the fields of operations can hold: common to all notations, their checks and their prompts."""
+"""The fields of operations and the checks of their values, common to all notations."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ LARGE_COUNT = f"Invalid value for 'count': must have at most {MAX_COUNT_DIGITS} 
 
 
 def read_count(text: str) -> int | str | None:
-    """Return what a count attribute stands for: a positive decimal integer or `all`; None if it is wrong."""
+    """Return the value of a count attribute: a positive decimal integer or `all`; None if it is wrong."""
     return "all" if text == "all" else read_number(text) or None
 
 
 def wrong_count(text: str) -> str:
-    """Return what is wrong with a count attribute that cannot be read."""
+    """Return the error message for a count attribute that cannot be read."""
     return LARGE_COUNT if text.isascii() and text.isdigit() and text.strip("0") else WRONG_COUNT
 
 
@@ -82,7 +82,7 @@ def take_fields(
     complaints: Complaints,
     names: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Take what is written as attributes out of them, and return it by the names of the fields.
+    """Take the fields out of the attributes, and return their values by the names of the fields.
 
     `fields` are those of an operation; some of them are never attributes. `names` has the attributes that are
     called otherwise than their field. Defaults are filled in.
@@ -108,7 +108,7 @@ def take_fields(
 
 
 def _read_attribute(field: Field, key: str, written: str) -> tuple[Any, str | None]:
-    """Return what an attribute stands for, or what is wrong with it."""
+    """Return the value of an attribute, or the error in it."""
     kind = field.kind
     if kind == "count":
         count = read_count(written)
@@ -147,7 +147,7 @@ def path_complaint(path: str) -> str | None:
 
 
 def long_path_complaint(path: str) -> str | None:
-    """Return which limit of file systems a path exceeds, or None; lengths are in bytes, as theirs are."""
+    """Return the limit of file systems that a path exceeds, or None; lengths are in bytes, as theirs are."""
     if len(path) <= SHORT:
         return None
     size = byte_length(path)
@@ -163,7 +163,7 @@ def long_path_complaint(path: str) -> str | None:
 
 
 def long_path(size: int) -> str:
-    """Return what is wrong with a path of so many bytes."""
+    """Return the error message for a path of so many bytes."""
     return f"the path has {size:,} bytes, and at most {MAX_PATH:,} are allowed"
 
 

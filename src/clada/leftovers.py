@@ -26,7 +26,7 @@ MARKER = re.compile(
 
 
 def find_leftover(name: str, data: bytes) -> str | None:
-    """Return what does not belong into a commit, with its line; None for a file that is fine."""
+    """Return the first leftover that does not belong into a commit, with its line; None if there is none."""
     if what := own_text(data):
         return f"{name}: {what.partition(',')[0]}"
     text = data

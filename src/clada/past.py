@@ -136,7 +136,7 @@ def undo(  # noqa: PLR0913 (all but two are named)
 
 
 def undo_text(undone: Undone, *, dry_run: bool = False) -> str:
-    """Return what an undo did as lines for people; of a dry run, with the diff that it would make."""
+    """Describe an undo in lines for people; a dry run with the diff that it would make."""
     words = ("would undo", "restore", "remove") if dry_run else ("undone", "restored", "removed")
     lines = [
         f"{words[0]}: run {undone.run.number} ({escape_controls(undone.run.what)})",

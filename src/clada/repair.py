@@ -122,7 +122,7 @@ def _differing_lines(old: str, new: str) -> tuple[str, str]:
 
 
 def _merge(search: str, found: str, replacement: str) -> str | None:
-    """Return what the file has, with the change from the search text to the replacement; None in a conflict.
+    """Return the lines of the file with the change that the edit wants; None in a conflict.
 
     Lines are merged first, and words only in lines that both sides have changed.
     """
@@ -205,7 +205,7 @@ def _merge_parts(base: Parts, ours: Parts, theirs: Parts, resolve: Resolve) -> P
 
 
 def _equal_parts(base: Parts, other: Parts) -> dict[int, int]:
-    """Return which lines or words of two texts are the same, by their positions."""
+    """Return the equal lines or words of two texts, by their positions."""
     blocks = SequenceMatcher(None, base, other, autojunk=False).get_matching_blocks()
     return {start + at: other_start + at for start, other_start, size in blocks for at in range(size)}
 
@@ -243,7 +243,7 @@ def _without_last_break(text: str, search: str, replacement: str) -> tuple[str, 
 
 
 def _try_block(written: str, notation: Any, path: str, text: Text) -> bytes | None:
-    """Return what a block makes of a file; None if it is not an edit of that file alone, or fails."""
+    """Return the file after a block; None if the block is not an edit of that file alone, or fails."""
     plan = parse(written, notation)
     if plan.fatal or plan.not_applied or not plan.operations:
         return None

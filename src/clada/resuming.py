@@ -89,7 +89,7 @@ def resume(  # noqa: PLR0913 (callbacks are separate arguments)
 
 
 def rest_of(workspace: str | PathLike[str] = ".", run: int | None = None) -> Rest:
-    """Return what remains of the document of run number `run`, by default the last that is not an undo."""
+    """Return the rest of the document of run number `run`, by default the last that is not an undo."""
     with os_errors_as_git_errors():
         store = find_store(os.fspath(workspace))
         recorded = runs(store)

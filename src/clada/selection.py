@@ -42,7 +42,7 @@ MAX_PLACES = 8  # lines of a file that one search text may mean
 
 
 class Preview(Value):
-    """What one operation would do after all operations before it."""
+    """The effect that one operation would have after all operations before it."""
 
     task: Task  # of a dry run
     hunks: tuple[FileHunk, ...] = ()  # of its file; empty for binary or huge files
@@ -73,7 +73,7 @@ def preview(plan: Plan, settings: Settings, **callbacks: Any) -> tuple[Report, t
 
 
 def mask_of(report: Report) -> Mask:
-    """Return what takes the values of secret files out of the diff of a dry run."""
+    """Return the mask that removes the values of secret files from the diff of a dry run."""
     return mask_of_changes(report.changes, report.reveal)
 
 
@@ -333,7 +333,7 @@ class _Part(_Substitute):
         return Done(how, self.path, len(made), len(self.hunks), lines, changes=changes, remarks=remarks)
 
     def _remarks(self) -> Iterator[str]:
-        """Yield which hunks were chosen, if not all were, and whether some were edited."""
+        """Yield remarks on the chosen hunks, if not all were chosen, and on edited ones."""
         if len(self.hunks) < self.hunks[0].of:
             numbers = ", ".join(str(hunk.number) for hunk in self.hunks)
             yield f"hunk{'' if len(self.hunks) == 1 else 's'} {numbers} of {self.hunks[0].of}"

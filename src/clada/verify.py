@@ -25,7 +25,7 @@ TIMED_OUT = 1 << 16  # the worst exit code
 
 
 class Check(Value):
-    """How a command ended: its exit code, and what is known of a failure."""
+    """The end of a command: its exit code, and the error and output of a failure."""
 
     exit_code: int
     error: Error | None = None
@@ -33,7 +33,7 @@ class Check(Value):
 
     @property
     def words(self) -> str:
-        """How it ended, for messages."""
+        """The end in words, for messages."""
         return "timed out" if self.exit_code == TIMED_OUT else f"exit {self.exit_code}"
 
 

@@ -224,7 +224,7 @@ class _RefusedError(Exception):
 
 
 def _advice(data: bytes, offset: int, message: str) -> str:
-    """Return what to do about the commonest slips of those who write XML by hand, as one more clause."""
+    """Return a clause with the remedy for the commonest mistakes in XML that is written by hand."""
     if message == "undefined entity":
         return "; only &lt; &gt; &amp; &quot; &apos; are known: write the character itself"
     if b"]]>" in data[max(offset - 3, 0) : offset + 3]:

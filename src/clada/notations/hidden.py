@@ -323,7 +323,7 @@ class Scan:
         return self.data.startswith(self._marker, at) and self.data[after : after + 1].isalpha()
 
     def _find_balanced(self, name: bytes, closing: bytes, at: int) -> Match[bytes] | None:
-        """Return what closes an element, in which others of the same name are closed first."""
+        """Return the closing tag of an element, in which others of the same name are closed first."""
         depth = 1
         for found in re.compile(rb"(<%b(?=[\s>]))|%b" % (name, closing), _FLAGS).finditer(self.data, at):
             depth += 1 if found[1] else -1

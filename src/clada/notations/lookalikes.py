@@ -205,7 +205,7 @@ def hint_for_invalid(item: Invalid) -> str | None:
 
 
 def _meant(name: str, known: Iterable[str], words: dict[str, str]) -> str | None:
-    """Return which of the known names was probably meant."""
+    """Return a hint at the known name that was probably meant."""
     from difflib import get_close_matches  # late, because only a wrong name needs it
 
     plain = name.strip("/")

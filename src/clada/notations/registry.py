@@ -367,7 +367,7 @@ NOTATIONS = {
 
 
 def title(name: str | None) -> str:
-    """Return what people call a notation, by its name."""
+    """Return the title of a notation for messages, by its name."""
     return NOTATIONS.get(name or "", UNKNOWN).title
 
 

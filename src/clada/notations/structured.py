@@ -1,4 +1,4 @@
-"""What JSON and TOML share: from tasks with their places to operations, blocks and a plan."""
+"""The common part of JSON and TOML: from tasks with their places to operations, blocks and a plan."""
 
 from __future__ import annotations
 

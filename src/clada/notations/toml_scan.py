@@ -143,7 +143,7 @@ class Scan:
         return None
 
     def parse_until(self, end: int) -> dict[str, Any]:
-        """Return what tomllib makes of the text up to a place in the document."""
+        """Parse the text up to a place in the document with tomllib."""
         import tomllib  # late: it takes 5 ms, and many documents without TOML are examined here
 
         text = self._data[self._start : end]

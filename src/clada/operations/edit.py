@@ -225,11 +225,11 @@ class Edit(Operation):
         return any(old and old != new and old in new and new.encode() in text.data for old, new in pairs)
 
     def way(self, settings: Settings) -> str:
-        """Return how its search texts are compared with the file's."""
+        """Return the way of comparing its search texts with the file's: one of WAYS."""
         return self.match if settings.match == "auto" else settings.match
 
     def _edited_file(self, world: World, parts: Parts, text: Text) -> EditedFile:
-        """Return what edits of this document have done with the file, if nothing else changed it since."""
+        """Return the state of the file after earlier edits; a new one if something else changed it."""
         file = world.edited_files.get(parts)
         if file is None or (file.current is not text.data and file.current != text.data):
             is_own = file is not None or parts in world.files.touched

@@ -55,7 +55,7 @@ class MergedWrite(Value):
 
 
 def setting_for(operation: Edit | Write, world: World) -> str:
-    """Return what may be merged: off, seen or history. Dialects merge with what the model saw."""
+    """Return the setting: off, seen or history. Dialects merge with the version that the model saw."""
     setting = world.settings.merge
     if setting != AUTO:
         return setting
@@ -132,7 +132,7 @@ def _find_fits(edit: Edit, world: World, path: str, file: EditedFile) -> tuple[l
 
 
 def _fit(edit: Edit, world: World, file: EditedFile, version: KnownVersion) -> Fit | None:
-    """Return what comes of all edits of the file so far on this version; None if one does not fit."""
+    """Return the result of all edits of the file so far on this version; None if one does not fit."""
     try:
         base = _edited(Text(version.content), file.before, world)  # which the file has already
         edited = _edited(base, (*file.edits, edit), world)
@@ -149,7 +149,7 @@ def _edited(text: Text, edits: Iterable[Edit], world: World) -> Text:
 
 
 def merge_write(write: Write, world: World, path: str, now: bytes, new: bytes) -> MergedWrite | None:
-    """Return what comes of a whole file that was written for an earlier version; None if it is not merged.
+    """Merge a whole file that was written for an earlier version; return None if it is not merged.
 
     It is merged where the file was changed since the model saw it, other than by clada.
     """

@@ -69,7 +69,7 @@ class Alignment:
 
     @property
     def similarity(self) -> float:
-        """How similar all pairs are, from 0 to 1, weighted by the length of their lines."""
+        """The similarity of all pairs, from 0 to 1, weighted by the length of their lines."""
         wanted = self._wanted.lines
         got = sum(_weight(wanted[w]) * self._similar(w, f) for w, f in self.pairs if w is not None)
         total = sum(_weight(wanted[w]) for w, _ in self.pairs if w is not None)

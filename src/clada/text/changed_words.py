@@ -19,7 +19,7 @@ ALIKE = 0.5  # the share of equal words from which on two lines are versions of 
 
 
 def changed_words(lines: Sequence[Line]) -> dict[int, Spans]:
-    """Return what differs in each line that was changed, and not removed or added as a whole."""
+    """Return the differing spans of each line that was changed, not removed or added as a whole."""
     found: dict[int, Spans] = {}
     compared = 0
     for removed, added in _runs(lines):

@@ -72,7 +72,7 @@ def differing_part(old: bytes, new: bytes) -> DifferingPart:
 
 
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return how many characters, or lines, the two share at the start, by bisection: there can be many."""
+    """Return the number of equal characters, or lines, at the start, by bisection: there can be many."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -84,7 +84,7 @@ def common_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 
 def common_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
-    """Return how many characters, or lines, the two share at the start, and how many more at the end."""
+    """Return the number of equal characters, or lines, at the start, and of those after them at the end."""
     start = common_start(one, other)
     return start, common_start(one[start:][::-1], other[start:][::-1])
 

@@ -326,7 +326,7 @@ def _closest_clause(region: Region, others: Sequence[Region]) -> str:
 
 
 def _gap_clause(gap: Gap, only: bool) -> str:
-    """Say what differs in a gap."""
+    """Describe the difference in a gap."""
     if gap.kind == MISSING:
         return f"`{brief(gap.wanted or '')}` is not there, before line {gap.line}"
     if gap.kind == EXTRA:
@@ -341,7 +341,7 @@ def _gap_clause(gap: Gap, only: bool) -> str:
 
 
 def _line_clause(gap: Gap, only: bool) -> str:
-    """Say how a found line differs from the wanted one; `only` if nothing but form differs anywhere."""
+    """Describe the difference of a found line; `only` if nothing but form differs anywhere."""
     if gap.kind == TEXT and not (gap.found or "").strip():
         return "is blank"
     if gap.kind == TEXT:

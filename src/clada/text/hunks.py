@@ -253,7 +253,7 @@ class Locator:
         )
 
     def _insertion(self, hunk: Wanted) -> Found | Missing:
-        """Say where lines are inserted."""
+        """Find the place of lines that are inserted."""
         at: int | None = None
         if hunk.after_line is not None:
             starts = self.lines.starts
@@ -340,7 +340,7 @@ def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[tuple[int, int,
 
 
 def _pairs(old: Block, new: Block) -> int:
-    """Return how many pairs of equal lines there are."""
+    """Return the number of pairs of equal lines."""
     counts: dict[bytes, int] = {}
     for line in new:
         counts[line] = counts.get(line, 0) + 1

@@ -132,7 +132,7 @@ class Text:
 
 
 def find_all(data: bytes, text: bytes, start: int = 0, end: int | None = None) -> Iterator[int]:
-    """Yield where a text is, between two offsets: not overlapping, from left to right."""
+    """Yield the offsets of a text between two others: not overlapping, from left to right."""
     at = data.find(text, start, end) if text else -1
     while at >= 0:
         yield at

@@ -167,7 +167,7 @@ def _hits(scanned: bytes, pieces: Iterable[Piece], scans: int) -> Iterator[list[
 
 
 def _pieces(wanted: WantedLines) -> Iterator[Piece]:
-    """Yield what to scan for, the most distinctive first: whole lines, halves of lines, words."""
+    """Yield pieces to scan for, the most distinctive first: whole lines, halves of lines, words."""
     lines = [(w, line.strip().encode()) for w, line in enumerate(wanted.lines[:MAX_SEARCH_LINES])]
     longest_line = max(len(line) for _, line in lines)
     # Even the shortest lines of a text mean something together.
@@ -204,7 +204,7 @@ def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> NearPlac
 
 
 def _reach(wanted: WantedLines, w: int) -> int:
-    """Return how many bytes of a line are examined on each side of a hit."""
+    """Return the number of bytes of a line that are examined on each side of a hit."""
     return NEARBY + 2 * len(wanted.lines[w])
 
 
@@ -234,7 +234,7 @@ def _lines_below(data: bytes, end: int, wanted: Sequence[str]) -> list[str]:
 
 
 def _bytes_for(wanted: Sequence[str]) -> int:
-    """Return how many bytes of the file to look at for these lines: those in the file may be longer."""
+    """Return the number of bytes to examine for these lines: those in the file may be longer."""
     return 20 * NEARBY + 2 * sum(map(len, wanted))
 
 

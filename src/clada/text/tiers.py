@@ -94,7 +94,7 @@ class Tier(Value):
     without_edges: bool = False  # blank lines around the search text are left out first
 
     def fits(self, wanted: Lines) -> Callable[[Lines], object] | None:
-        """Return what tells whether lines of equal forms are equal, if it takes more than that."""
+        """Return the further test that lines of equal forms must pass, if there is one."""
         shift = self.shift
         return (lambda found: shift(wanted, found)) if shift else None
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
             """Read the block that starts here, after what ended at `floor`; return where it ends."""
 
     class ReadOptions(TypedDict, total=False):
-        """How a document is read, in any dialect."""
+        """Options for reading a document, in any dialect."""
 
         roots: Sequence[str]  # absolute paths below these are relative
         run_fences: bool  # fences of a shell are commands to be run

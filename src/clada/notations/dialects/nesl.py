@@ -186,7 +186,7 @@ class _Block:
         return member.text if member else ""
 
     def operations(self, span: tuple[int, int]) -> list[Operation | Invalid] | None:
-        """Return what the block asks for; None for what only lists or searches."""
+        """Return the operations of the block; None if it only lists or searches."""
         self._span = span
         way, keys = ACTIONS.get(self.action, ("", ""))
         if not way and not self._wrong and READS.fullmatch(self.action):

@@ -143,7 +143,7 @@ class Blocks:
 
 
 class _Extent(Value):
-    """How far a diff goes: where its lines start and end, and what shows that."""
+    """The extent of a diff: the offsets of its lines, and whether a fence around it is closed."""
 
     start: int
     end: int

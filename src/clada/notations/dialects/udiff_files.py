@@ -151,7 +151,7 @@ class FileDiff:
         return self.facts.get("moved_from", old), self.facts.get("moved_to", new)
 
     def if_exists(self) -> str:
-        """Return what to do if a new file exists: one that is not marked as new may be empty."""
+        """Return the rule for a new file that exists: one that is not marked as new may be empty."""
         return "refuse" if "created_mode" in self.facts or self.old == NOTHING else "empty"
 
     def is_new(self) -> bool:

@@ -179,7 +179,7 @@ def in_sentence(above: str) -> str | None:
 
 
 def tagged_file(data: bytes, start: int, limit: int) -> tuple[Fence, str] | None:
-    """Return what is between the tag that opens here and its closing one, and the path; None if it has none.
+    """Return the content of the tag that opens here, and its path; None if it has no path.
 
     The title of an artifact may be any text: only a path counts.
     """

@@ -132,7 +132,7 @@ def opening(data: bytes, at: int, end: int) -> Opening | None:
 
 
 class BlockOptions(Value):
-    """How the blocks in one kind of tag are read."""
+    """Options for reading the blocks in one kind of tag."""
 
     overwrites: bool = False  # an empty SEARCH stands for the whole file
     escaped: bool = False  # markers in the content have a backslash before them

@@ -235,7 +235,7 @@ class Tools:
         return made
 
     def _editor(self, call: Call, arguments: Arguments) -> Items:
-        """Return what Anthropic's editor does at a command."""
+        """Return the operations of a command of Anthropic's editor."""
         command = arguments.text("command")
         if command == "create":
             return self._write(call, arguments, "file_text", if_exists="refuse")

@@ -32,7 +32,7 @@ class WrittenBlock(Value):
 
 
 class FileChange(Value):
-    """What becomes of a file: its old text and its new one; None if there is no file."""
+    """A change of a file: its old text and its new one; None if there is no file."""
 
     path: str
     old: str | None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BuiltInResult(Value):
-    """How a built-in command ended; `here` is the directory for the next one."""
+    """The result of a built-in command; `here` is the directory for the next one."""
 
     exit_code: int
     here: Parts

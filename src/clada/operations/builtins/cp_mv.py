@@ -162,7 +162,7 @@ def _refuse_move(job: BuiltInJob, pair: Pair, entry: Entry, there: Entry | None)
 
 
 class CopyOptions(Value):
-    """How a cp copies."""
+    """Options of a cp."""
 
     recursive: bool
     keep_mode: bool

@@ -221,7 +221,7 @@ class BuiltInJob:
         return [(parts[len(operand.parts) :], entry) for parts, entry in found]
 
     def relation(self, source: Operand, entry: Entry, target: Operand, there: Entry | None) -> str | None:
-        """Return how source and target are one file (see relation_of); None if they are not."""
+        """Return the relation of source and target if they are one file (see relation_of), else None."""
         what = f"cannot stat {target}"
         places = (source.parts, entry), (target.parts, there)
         return self.attempt(what, target, relation_of, self.files, *places)

@@ -65,7 +65,7 @@ class Program(Value):
 
     @property
     def layer(self) -> str:
-        """What confines it: bubblewrap, namespace (and whether it has an overlay), landlock or none."""
+        """The layer that confines it: bubblewrap, namespace (perhaps with an overlay), landlock or none."""
         if self.confinement is None:
             return "none"
         has_overlay = bool(getattr(self.confinement, "overlay", ""))  # a reader has none
@@ -227,7 +227,7 @@ def put_in_place(world: World, overlay: CommandOverlay) -> None:
 
 
 def drop_writes(world: World, overlay: CommandOverlay) -> None:
-    """Name what a command wrote to its overlay, but for caches; nothing of it is kept."""
+    """Note the paths that a command wrote to its overlay, except caches; nothing of it is kept."""
     from clada.world.record.overlay_writes import OverlayWrites
 
     writes = OverlayWrites(overlay, world.tree)

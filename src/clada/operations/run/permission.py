@@ -43,14 +43,14 @@ How = Allowed | BuiltIn | Approved | Piped
 
 
 class Permit(Value):
-    """How each command of a run is carried out; in a dry run also why it would need approval, if so."""
+    """The way of carrying out each command of a run; in a dry run also why it would need approval, if so."""
 
     commands: tuple[tuple[str, How], ...]  # each by its own text
     lacking: NeedsApproval | None = None
 
 
 def permit_commands(world: World, body: str, here: Parts) -> Permit | Skipped:
-    """Return how each command of a run is carried out; raise CladaError if it may not start.
+    """Check all commands of a run; raise CladaError if it may not start.
 
     A person may be asked; an interrupt meanwhile skips the run.
     """
