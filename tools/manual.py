@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clada.cli.flags import COMMANDS, FLAGS, JSON, YES
-from clada.cli.help import ABOUT, ADVANCED, EXAMPLES, explained, shown_default, synopsis
+from clada.cli.help import ABOUT, ADVANCED, EXAMPLES, describe_flag, format_default, synopsis
 from clada.config import FILE, FOLDER
 from clada.settings import SETTINGS
 from clada.version import VERSION
@@ -90,7 +90,7 @@ def _groups() -> Iterator[tuple[str, list[tuple[str, str]]]]:
             [
                 (
                     f"-{flag.short}, {synopsis(flag)}" if flag.short else synopsis(flag),
-                    _sentence(explained(flag)),
+                    _sentence(describe_flag(flag)),
                 )
                 for flag in members
             ],
@@ -160,7 +160,7 @@ def configuration() -> str:
 
 
 def _setting_row(setting: Setting) -> str:
-    default = setting.otherwise or (f"`{shown}`" if (shown := shown_default(setting)) else "none")
+    default = setting.otherwise or (f"`{shown}`" if (shown := format_default(setting)) else "none")
     if setting.kind == "switch":
         default = str(setting.default).lower()
     return f"| `{setting.name}` | {setting.meaning} | {KINDS[setting.kind]} | {default} |\n"

@@ -25,7 +25,7 @@ _EARLY = """
 
 def start() -> NoReturn:
     """Be the command line of this process: run it, and end the process with its exit code."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as it is while clada is loaded
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # set while clada is loaded
         signal.signal(signal.SIGINT, signal.default_int_handler)
     code = main()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # while Python ends, its own handler would print a traceback
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code; an interrupt is one, however early it comes."""
     try:
         if arguments is None:
-            leave_out_of_path(".")
-            _speak_utf8()
+            remove_from_path(".")
+            _restart_in_utf8()
             arguments = sys.argv[1:]
         _prepare_process()
         if list(arguments) in (["--version"], ["-V"]):
@@ -54,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def leave_out_of_path(directory: str) -> None:
-    """Take this directory, what is in it, and all relative names off the path on which modules are found.
+def remove_from_path(directory: str) -> None:
+    """Remove a directory, all below it, and relative entries from `sys.path`.
 
-    A document writes there: a `select.py` of its own would be loaded in place of the real one. What this
-    interpreter has installed there stays, for clada itself may be part of it. What is loaded before us can
-    only be refused when a document writes it.
+    A document writes there: its `select.py` would be loaded in place of the real one. What this interpreter
+    has installed there stays, because clada may be part of it. Documents that write modules which are loaded
+    before clada are refused instead.
     """
     try:
         top = f"{os.path.realpath(directory)}/"
@@ -78,11 +78,11 @@ def leave_out_of_path(directory: str) -> None:
     if own in inside:
         sys.path.append(own)
     if left_out := {*before} - {*sys.path}:
-        _keep_from_documents(left_out)
+        _protect_early_modules(left_out)
 
 
-def _keep_from_documents(directories: Iterable[str]) -> None:
-    """Let no document write there what Python loads before clada can do anything about it."""
+def _protect_early_modules(directories: Iterable[str]) -> None:
+    """Refuse documents that would write modules there which Python loads before clada."""
     from clada.world.files.paths import early_imports
 
     try:
@@ -93,7 +93,7 @@ def _keep_from_documents(directories: Iterable[str]) -> None:
     early_imports.update(dict.fromkeys(places, frozenset(names)))
 
 
-def _speak_utf8() -> None:
+def _restart_in_utf8() -> None:
     """Start again in UTF-8 mode, where the locale has another encoding: documents name files in UTF-8.
 
     What the commands of a document find in their environment stays as it is.
@@ -103,7 +103,7 @@ def _speak_utf8() -> None:
 
 
 def _prepare_process() -> None:
-    """Undo what some callers leave behind."""
+    """Open closed standard handles, and stop ignoring SIGCHLD."""
     for handle in (0, 1, 2):  # a closed one must not be given to a file that then gets our output
         try:
             os.fstat(handle)

@@ -51,7 +51,7 @@ def choose(previews: Sequence[Preview], plan: Plan, mask: Mask, color: str, term
         for hunk in each.hunks or (None,)
     ]
     choices = Choices(questions, mask, color, terminal)
-    return _chosen(choices.questions) if choices.ask() else None
+    return _collect_choices(choices.questions) if choices.ask() else None
 
 
 def _can_be_chosen(each: Preview, plan: Plan) -> bool:
@@ -60,7 +60,7 @@ def _can_be_chosen(each: Preview, plan: Plan) -> bool:
     return not (each.task.invalid or of_invalid_block or each.task.index in plan.left_out)
 
 
-def _chosen(questions: Sequence[Question]) -> Chosen:
+def _collect_choices(questions: Sequence[Question]) -> Chosen:
     chosen: dict[int, tuple[FileHunk, ...] | None] = {}
     for question in questions:
         index, hunk = question.preview.task.index, question.hunk

@@ -39,7 +39,7 @@ EXPLANATION = (
 )
 
 
-def confirmed(plan: Plan, options: dict[str, Any], console: Console) -> Plan | None:
+def confirm_plan(plan: Plan, options: dict[str, Any], console: Console) -> Plan | None:
     """Show what a plan would do, and ask; return the plan to execute, None for nothing."""
     with opened_terminal() as terminal:
         if terminal is None:

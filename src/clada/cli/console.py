@@ -44,11 +44,11 @@ class Console:
         self._write(self._out, "".join([f"{text}\n" for _kind, text in lines]))
 
     def scrolled_away(self) -> list[tuple[str, str]]:
-        """Return the failures that were written, and are on the screen no more."""
+        """Return the failures that are no longer on the screen."""
         return []
 
     def count_rows(self, text: str) -> None:
-        """Take note of lines that another has written to the terminal."""
+        """Count rows that were written to the terminal by other means."""
 
     def write(self, text: str) -> None:
         """Write to standard output."""

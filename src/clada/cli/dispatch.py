@@ -7,7 +7,7 @@ import re
 from importlib import import_module
 
 from clada import config
-from clada.cli import leave_out_of_path, print_version
+from clada.cli import print_version, remove_from_path
 from clada.cli.arguments import as_typed, read
 from clada.cli.console import Console
 from clada.cli.flags import PAST
@@ -113,7 +113,7 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
         return print_version()
     workspace = options.get("workspace", ".")
     if workspace != ".":  # the current directory was left out at the start
-        leave_out_of_path(workspace)
+        remove_from_path(workspace)
     if invocation.row.inside:
         _check_workspace(workspace)
     _clear_left_lock(workspace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 
 from clada.cli.console import STDERR, STDOUT, Console
@@ -33,7 +32,7 @@ class EventLines(Console):
         form, _colon, place = flag.partition(":")
         if form != "jsonl" or flag == "jsonl:":
             raise UsageError(f"--events must be jsonl, jsonl:FD or jsonl:FILE, not {flag!r}", USAGE)
-        super().__init__(_opened(place), "the file of events")
+        super().__init__(_open_target(place), "the file of events")
 
     def presenter(self, *shown: Any) -> EventPresenter:
         """Return a presenter that shows a run and writes its events."""
@@ -43,10 +42,6 @@ class EventLines(Console):
     def on_stderr(self) -> bool:
         """Whether events go to standard error, where other lines go too."""
         return self._out == STDERR
-
-    def tell(self, event: dict[str, Any]) -> None:
-        """Write an event."""
-        self.write(json.dumps(event) + "\n")
 
 
 class EventPresenter(Presenter):
@@ -65,9 +60,9 @@ class EventPresenter(Presenter):
         if not (isinstance(event, Note) and self._lines.on_stderr):
             super().handle(event)
 
-    def _tell_commits(self, line: str) -> None:
+    def _note_commits(self, line: str) -> None:
         if not self._lines.on_stderr:  # the last event has them
-            super()._tell_commits(line)
+            super()._note_commits(line)
 
     def finish(self, report: Report) -> None:
         """Show the end of the run, and write it as the last event."""
@@ -77,12 +72,12 @@ class EventPresenter(Presenter):
 
     def _tell(self, event: Callable[[], dict[str, Any]]) -> None:
         try:
-            self._lines.tell(event())
+            self._lines.write_json(event(), None)
         except Exception as bug:  # noqa: BLE001 (the run goes on)
             self._report_lost("an event", bug)
 
 
-def _opened(place: str) -> int:
+def _open_target(place: str) -> int:
     """Open the file to write to; a number is an open handle that clada inherited."""
     if not place:
         return STDERR

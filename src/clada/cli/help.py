@@ -127,7 +127,7 @@ def _flag_groups(flags: Iterable[Setting]) -> Iterator[str]:
             yield f"\n{group}:"
             for flag in groups[group]:
                 letter = f"-{flag.short}, " if flag.short else "    "
-                yield from _row(letter + synopsis(flag), explained(flag), FLAG_WIDTH)
+                yield from _row(letter + synopsis(flag), describe_flag(flag), FLAG_WIDTH)
 
 
 def _examples(examples: tuple[tuple[str, str], ...]) -> Iterator[str]:
@@ -149,22 +149,22 @@ def synopsis(flag: Setting) -> str:
 LETTERS_FOR_VALUES = {"output_mode": "-q: silent", "error_detail": "-v: full"}
 
 
-def explained(flag: Setting) -> str:
+def describe_flag(flag: Setting) -> str:
     """Return what a flag means, with its choices and its default."""
     choices = f": {', '.join(flag.choices)}" if flag.choices and ":" not in flag.meaning else ""
     letter = f"; {LETTERS_FOR_VALUES[flag.name]}" if flag.name in LETTERS_FOR_VALUES else ""
-    default = flag.otherwise or shown_default(flag)
+    default = flag.otherwise or format_default(flag)
     return f"{flag.meaning}{choices}{letter}{f' (default: {default})' if default else ''}"
 
 
-def shown_default(flag: Setting) -> str:
+def format_default(flag: Setting) -> str:
     """Return the default of a flag as one would write it; nothing for switches, lists and no default."""
     if flag.kind in ("switch", "list", "table") or flag.default is None:
         return ""
-    return shown_value(flag, flag.default)
+    return format_value(flag, flag.default)
 
 
-def shown_value(setting: Setting, value: Any) -> str:
+def format_value(setting: Setting, value: Any) -> str:
     """Return a value as one would write it on the command line."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()

@@ -16,7 +16,7 @@ from clada.report import (
     skipped_block_lines,
     status_line,
 )
-from clada.report.details import details, surroundings, traced, unseen_command
+from clada.report.details import details, format_command, format_traceback, lines_around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ class Presenter:
         if buffered:
             parts.append(("the buffered lines", lambda: self._say_buffered(buffered)))
         if report.changes or report.modes:
-            from clada.report.diff import report_diff  # late: it loads what finds differences
-
-            parts.append(("the diff", lambda: self._say(report_diff(report))))
+            parts.append(("the diff", lambda: self._say_diff(report)))
         if report.fatal or report.error or report.not_applied:
             parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
         if summarise := self._summarise:
@@ -122,12 +120,17 @@ class Presenter:
         if self.console.rows and (advice := self._what_to_do(report)):
             parts.append(("what to do", lambda: self.console.say([("note", advice)])))
         if line := commits_line(report):
-            parts.append(("the commits", lambda: self._tell_commits(line)))
+            parts.append(("the commits", lambda: self._note_commits(line)))
         for what, show in parts:
             try:
                 show()
             except Exception as bug:  # noqa: BLE001 (the other parts are shown)
                 self._report_lost(what, bug)
+
+    def _say_diff(self, report: Report) -> None:
+        from clada.report.diff import report_diff  # late: only a plan has a diff
+
+        self._say(report_diff(report))
 
     def _what_to_do(self, report: Report) -> str:
         """Return the command that goes on after a failure; nothing where it would find nothing."""
@@ -142,7 +145,7 @@ class Presenter:
 
         return f"for the LLM: clada report{' --copy' if is_available() else ''}"
 
-    def _tell_commits(self, line: str) -> None:
+    def _note_commits(self, line: str) -> None:
         """Name the commits on standard error, because programs read standard output."""
         self.console.note(line)
 
@@ -226,7 +229,7 @@ class Presenter:
 
     def _details(self, task: Task) -> Iterator[Line]:
         if self.options["dry_run"]:
-            yield from unseen_command(task)
+            yield from format_command(task)
         if self.detail != "minimal":
             start, end = self._items[task.index].span
             yield from details(task, self.plan.source[start:end].decode(errors="replace"), self.detail)
@@ -237,10 +240,10 @@ class Presenter:
         if self.detail == "minimal":
             return
         if self.plan.fatal and self.plan.fatal.line:
-            yield from surroundings(self.plan.source, self.plan.fatal.line)
+            yield from lines_around(self.plan.source, self.plan.fatal.line)
         error = report.fatal or report.error
         if error and self.detail == "debug":
-            yield from traced(error)
+            yield from format_traceback(error)
 
 
 def _kinds(report: Report) -> str:

@@ -30,17 +30,17 @@ def details(task: Task, source: str, level: str) -> Iterator[Line]:
             yield from _section(operation.details_title if operation else "details:", error.details)
     if level == "debug":
         if error:
-            yield from traced(error)
+            yield from format_traceback(error)
         yield _detail(f"took {task.duration * 1000:.1f} ms")
 
 
-def traced(error: Error) -> Iterator[Line]:
+def format_traceback(error: Error) -> Iterator[Line]:
     """Yield where a bug is."""
     if error.traceback:
         yield from _section("traceback:", error.traceback)
 
 
-def unseen_command(task: Task) -> Iterator[Line]:
+def format_command(task: Task) -> Iterator[Line]:
     """Yield the lines of a command that its status line does not show in full."""
     operation = find(task.operation)
     if not operation or not operation.is_command:
@@ -49,7 +49,7 @@ def unseen_command(task: Task) -> Iterator[Line]:
         yield from (_detail(escape_controls(line)) for line in task.target.strip("\n").split("\n"))
 
 
-def surroundings(source: bytes, line: int) -> Iterator[Line]:
+def lines_around(source: bytes, line: int) -> Iterator[Line]:
     """Yield the lines of a document around the one at which it cannot be read."""
     lines = source.split(b"\n")
     for number in range(max(1, line - CONTEXT), min(len(lines), line + CONTEXT) + 1):

@@ -176,10 +176,10 @@ def carry_out(
         if plan.has_operations and not plan.fatal and not options["dry_run"]:
             options = _ask_first(plan, options, console)
             if options["confirm"] and not options["yes"]:
-                from clada.cli.confirm import confirmed
+                from clada.cli.confirm import confirm_plan
 
                 reasons = {index: each.reason for index, each in (left_out or {}).items()}
-                wanted = confirmed(plan.replace(left_out=reasons), options, console)
+                wanted = confirm_plan(plan.replace(left_out=reasons), options, console)
                 if wanted is None:
                     return FAILED, None
                 plan = wanted

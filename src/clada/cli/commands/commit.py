@@ -34,7 +34,7 @@ def commit(options: dict[str, Any], arguments: Sequence[str], console: Console) 
     author = options["git_author"]
     found = repository.find(options["workspace"])
     with found.lock(options["lock_timeout"], lambda: console.note(WAITING)):
-        runs = _chosen(history(options["workspace"]), numbers)
+        runs = _select_runs(history(options["workspace"]), numbers)
         made, replaced = squash(
             found,
             {commit for each in runs for commit in each.commits if commit},
@@ -51,7 +51,7 @@ def commit(options: dict[str, Any], arguments: Sequence[str], console: Console) 
     return 0
 
 
-def _chosen(runs: Sequence[RecordedRun], numbers: Sequence[int]) -> list[RecordedRun]:
+def _select_runs(runs: Sequence[RecordedRun], numbers: Sequence[int]) -> list[RecordedRun]:
     """Return the runs with these numbers, oldest first; without numbers, the last one that has commits."""
     if not numbers:
         last = next((each for each in runs if any(each.commits)), None)

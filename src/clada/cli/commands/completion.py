@@ -137,7 +137,7 @@ def _zsh() -> Iterator[str]:
             operands.append("'*:document:_files'")
         yield from _zsh_arguments(command, *operands)
     yield "    *)"
-    commands = " ".join(f"{name}\\:{_zsh_quoted(command.meaning)}" for name, command in COMMANDS.items())
+    commands = " ".join(f"{name}\\:{_quote_for_zsh(command.meaning)}" for name, command in COMMANDS.items())
     both = f'\'1: :{{_alternative "commands:command:(({commands}))" "files:document:_files"}}\''
     yield from _zsh_arguments(MAIN, both)
     yield "    esac"
@@ -164,7 +164,7 @@ def _zsh_flag(flag: Setting) -> str:
     return f"'{repeated}--{flag.dashed}=[{meaning}]:{flag.value or 'which'}:{action}'"
 
 
-def _zsh_quoted(text: str) -> str:
+def _quote_for_zsh(text: str) -> str:
     """Return a description for zsh's list of commands, where it is inside two levels of quotes."""
     kept = text.replace("'", "").replace('"', "").replace(":", "\\:")
     return "".join(f"\\{char}" if char in " ();" else char for char in kept)
@@ -178,7 +178,7 @@ def _fish() -> Iterator[str]:
     yield "complete -c clada -e"
     none = f"not __fish_seen_subcommand_from {' '.join(COMMANDS)}"
     for name, command in COMMANDS.items():
-        yield f"complete -c clada -n '{none}' -a {name} -d {_fish_quoted(command.meaning)}"
+        yield f"complete -c clada -n '{none}' -a {name} -d {_quote_for_fish(command.meaning)}"
     yield from _fish_flags(MAIN, none)
     for name, command in COMMANDS.items():
         seen = f"__fish_seen_subcommand_from {name}"
@@ -200,7 +200,7 @@ def _fish() -> Iterator[str]:
 
 def _fish_flags(command: Command, condition: str) -> Iterator[str]:
     for flag in _flags(command):
-        start = f"complete -c clada -n '{condition}' -l {flag.dashed} -d {_fish_quoted(flag.meaning)}"
+        start = f"complete -c clada -n '{condition}' -l {flag.dashed} -d {_quote_for_fish(flag.meaning)}"
         if flag.kind == "switch":
             yield start
         elif flag.choices:
@@ -211,7 +211,7 @@ def _fish_flags(command: Command, condition: str) -> Iterator[str]:
             yield f"{start} -{'r' if flag.value == FILE else 'x'}"
 
 
-def _fish_quoted(text: str) -> str:
+def _quote_for_fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -7,7 +7,7 @@ import shlex
 
 from clada import config as settings_files
 from clada.cli.console import table_lines
-from clada.cli.help import shown_value
+from clada.cli.help import format_value
 from clada.errors import CladaError, UsageError, system_words
 from clada.settings import SETTINGS
 
@@ -34,14 +34,15 @@ def config(given: dict[str, Any], arguments: Sequence[str], console: Console) ->
     if arguments:
         rows = [_find(arguments[1:], rows)]
         if not given.get("json"):
-            console.write(f"{_shown(settings_files.find_setting(rows[0][0]), rows[0][1])}\n")
+            console.write(f"{_format_value(settings_files.find_setting(rows[0][0]), rows[0][1])}\n")
             return 0
     if given.get("json"):
         found = {name: {"value": value, "source": source} for name, value, source in rows}
         console.write_json(found)
     else:
         shown = [
-            (name, _shown(settings_files.find_setting(name), value), source) for name, value, source in rows
+            (name, _format_value(settings_files.find_setting(name), value), source)
+            for name, value, source in rows
         ]
         console.write("".join(f"{line}\n" for line in table_lines(("SETTING", "VALUE", "SOURCE"), shown)))
     return 0
@@ -71,10 +72,10 @@ def _with_tilde(path: str) -> str:
     return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
 
 
-def _shown(setting: Setting, value: Any) -> str:
+def _format_value(setting: Setting, value: Any) -> str:
     if value is None or value in ((), {}):
         return setting.otherwise or "none"
-    return shown_value(setting, value)
+    return format_value(setting, value)
 
 
 def _set(words: Sequence[str], console: Console) -> int:

@@ -117,9 +117,9 @@ def _show(options: dict[str, Any], rest: Sequence[str], console: Console) -> Non
     _write_table([found.run], console, long=True)
     lines: list[str] = []
     if found.document:
-        lines += ["", "document:", *_indented(found.document.decode(errors="replace"))]
+        lines += ["", "document:", *_indent(found.document.decode(errors="replace"))]
     if found.report:
-        lines += ["", "report:", *_indented(found.report)]
+        lines += ["", "report:", *_indent(found.report)]
     lines += ["", "changes:", *changes] if changes else ["", "changes: none"]
     if found.suspects:
         suspects = [text for _kind, text in diff_lines(found.suspects, ())]
@@ -132,7 +132,7 @@ def _changes(found: RunDetails, options: dict[str, Any]) -> list[str]:
     return [text for _kind, text in diff_lines(found.changes, found.modes, mask)]
 
 
-def _indented(text: str) -> list[str]:
+def _indent(text: str) -> list[str]:
     return [f"  {escape_controls(line)}".rstrip() for line in text.splitlines()]
 
 

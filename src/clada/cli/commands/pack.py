@@ -29,7 +29,7 @@ def pack(options: dict[str, Any], arguments: Sequence[str], console: Console) ->
     """Print or copy a pack; name on standard error what is not in it."""
     if options["edit"] and options["ask"] is not None:
         raise UsageError("--ask and --edit exclude each other", 'clada pack --ask "Why does it fail?"')
-    ask = _edited() if options["edit"] else options["ask"] or ""
+    ask = _edit_question() if options["edit"] else options["ask"] or ""
     packed = packing.pack(
         arguments,
         workspace=options["workspace"],
@@ -62,7 +62,7 @@ def _notes(pack: Pack, *, on_clipboard: bool) -> list[str]:
     return [*left_out, f"{counted(len(pack.files), 'file')}, {tokens}{where}"]
 
 
-def _edited() -> str:
+def _edit_question() -> str:
     """Return the question that the user writes in an editor."""
     with opened_terminal() as terminal:
         if terminal is None:

@@ -65,7 +65,7 @@ def review(options: dict[str, Any], arguments: Sequence[str], console: Console) 
     with (
         stop_on_signals(session.stop) as stop,
         Server(session) as server,
-        _listed(workspace, server.address),
+        _list_while_open(workspace, server.address),
     ):
         console.write(f"{server.address}\n")
         _open_page(server.address_to_open, options, console)
@@ -118,7 +118,7 @@ def _find_open(workspace: str, text: bytes) -> tuple[str, str] | None:
 
 
 @contextmanager
-def _listed(workspace: str, address: str) -> Iterator[None]:
+def _list_while_open(workspace: str, address: str) -> Iterator[None]:
     """List a review while it is open; one that cannot be listed is open all the same."""
     path = _listing(workspace)
     with suppress(OSError):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 NEW = "clada: this workspace has settings or approvals that you have not seen on this machine:"
 QUESTION = "[y] yes, as it is now   [n] no, and do not ask until it changes: "
 ANSWERS = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
-INDENTATION = 16  # blanks before a line that hide nothing
-LONG = 20  # lines, after which the beginning may have scrolled away
+INDENTATION = 16  # blanks at the start of a line that are shown as they are
+LONG = 20  # lines above which the beginning may have scrolled away
 
 
 def trust(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
@@ -38,7 +38,7 @@ def trust(options: dict[str, Any], _arguments: Sequence[str], console: Console) 
         return 0
     readable = [file for file in new if not file.problem]
     if options.get("yes") or not readable:
-        console.write("\n".join([*_shown(new), ""]))
+        console.write("\n".join([*_format_files(new), ""]))
         for file in readable:
             remember(workspace, file.name, file.data)
     else:
@@ -74,7 +74,7 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
 def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = None) -> str | None:
     """Ask on the terminal, and remember the answer; None without a terminal."""
     readable = [file for file in new if not file.problem]
-    lines = ["", NEW, *_shown(new)]
+    lines = ["", NEW, *_format_files(new)]
     if len(lines) > LONG:
         lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
     with opened_terminal() as terminal:
@@ -103,21 +103,23 @@ def _names(files: Sequence[CladaFile]) -> str:
 # What the user sees: text only, because control characters are made visible.
 
 
-def _shown(files: Sequence[CladaFile]) -> list[str]:
+def _format_files(files: Sequence[CladaFile]) -> list[str]:
     """Return the lines of all files, each behind a bar, and below approvals what they allow."""
     lines: list[str] = []
     for file in files:
         lines += ["", f"{file.path}{f' {file.problem}' if file.problem else ':'}"]
         text = file.data.decode(errors="backslashreplace")
         lines += [
-            f"  | {_indented(line)}" for line in text.removesuffix("\n").split("\n") if not file.problem
+            f"  | {_with_visible_blanks(line)}"
+            for line in text.removesuffix("\n").split("\n")
+            if not file.problem
         ]
         if file.name == APPROVALS and not file.problem:
             lines += _meaning(file.data)
     return [*lines, ""]
 
 
-def _indented(line: str) -> str:
+def _with_visible_blanks(line: str) -> str:
     """Return a line with nothing hidden in it; a short indentation stays as it is."""
     rest = line.lstrip(" ")
     blanks = len(line) - len(rest)

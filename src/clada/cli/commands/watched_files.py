@@ -56,11 +56,11 @@ class WatchedFiles:
             raise UsageError(f"{place} contains the workspace: watch a file in it", "clada watch answer.md")
         if place.endswith(REPORT):
             raise UsageError(f"{place} is the name of a report, not of an answer", "clada watch answer.md")
-        self._lock = self._locked()
+        self._lock = self._lock_directory()
         self._known = self.signatures()
         self._waiting: dict[str, tuple[Signature, float]] = {}  # since when they are as they are
 
-    def _locked(self) -> int:
+    def _lock_directory(self) -> int:
         """Lock the directory; the lock lasts as long as the returned handle is open."""
         handle = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if try_flock(handle):
@@ -93,7 +93,7 @@ class WatchedFiles:
                 if not os.path.isdir(self._directory):
                     break
                 # Not all file systems report every change, and none reports earlier ones.
-                yield self._settled() if changes or self._waiting or number % SCAN_EVERY == 0 else []
+                yield self._find_settled() if changes or self._waiting or number % SCAN_EVERY == 0 else []
         except FileNotFoundError:
             pass
         raise CladaError("io_error", f"{self._directory} was removed", f"mkdir -p {quote(self._directory)}")
@@ -121,7 +121,7 @@ class WatchedFiles:
         self._known |= {path: now[path] for path in changed}
         return sorted(changed)
 
-    def _settled(self) -> list[str]:
+    def _find_settled(self) -> list[str]:
         now, found = time.monotonic(), self.signatures()
         for path, signature in found.items():
             if self._known.get(path) != signature and self._waiting.get(path, ((), 0))[0] != signature:
