@@ -19,7 +19,7 @@ from xml.parsers import expat
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
 from clada.model import NO_ATTRIBUTES, Block, Invalid, NotApplied, Plan
-from clada.notations.reading import LineCounter
+from clada.notations.reading import LineCounter, UnreadableError
 from clada.operations import find
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ class _Reading:
         try:
             while (start := _next_opening(self.data, at)) is not None:
                 at = self._read_element(start)
-        except _UnreadableError as error:
+        except UnreadableError as error:
             fatal = error.problem
         not_applied = tuple(self.not_applied)
         return Plan(NAME, tuple(self.blocks), fatal, tuple(self.notes), self.data, not_applied=not_applied)
@@ -141,11 +141,10 @@ class _Reading:
             task = f"in task {complete + 1} (<{shortened(opened.name)}> at line {line})"
         raise self._fatal(offset, f"{message}; this is {task}{advice}")
 
-    def _fatal(self, offset: int, message: str) -> _UnreadableError:
+    def _fatal(self, offset: int, message: str) -> UnreadableError:
         line, column = self.lines.line(offset), self.lines.column(offset)
-        return _UnreadableError(
-            Problem("malformed_xml", f"Line {line}, column {column}: {message}", line, column)
-        )
+        message = f"Line {line}, column {column}: {message}"
+        return UnreadableError(offset, message, problem=Problem("malformed_xml", message, line, column))
 
     def _add(self, node: _Node) -> None:
         line = self.lines.line(node.start)
@@ -166,7 +165,8 @@ class _Reading:
         version = node.attributes.pop("version", None)
         if version is not None and version not in BLOCK_VERSIONS:
             message = f"Line {line}: Unsupported version: {shortened(version)}"
-            raise _UnreadableError(Problem("unsupported_version", message, line))
+            problem = Problem("unsupported_version", message, line)
+            raise UnreadableError(node.start, message, problem=problem)
         operations = []
         for child in node.children:
             if child.name in _READERS or version is None or child.name == "tasks":
@@ -209,14 +209,6 @@ def _resolve_reference(match: Match[str]) -> str:
     """Return the character that a reference stands for, in a text that expat has accepted."""
     decimal, hexadecimal, name = match.groups()
     return _ENTITIES[name] if name else chr(int(decimal or hexadecimal, 10 if decimal else 16))
-
-
-class _UnreadableError(Exception):
-    """Ends the reading from within."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
 
 
 class _RefusedError(Exception):

@@ -175,7 +175,7 @@ class Parser:
                     self._candidate = self._seen = at
                     return
                 at = since = data.find(mark, seen) + 1 or None
-        except _FatalError as fatal:
+        except UnreadableError as fatal:
             self._fatal = self._problem(fatal, final=final)
         self.ended = seen
         if seen or len(data) > len(self._mark):  # else the first line may still become a marker
@@ -204,7 +204,7 @@ class Parser:
         for name in COUNTING[state]:
             if self._counts(name, at, end):
                 if self._marker(at, end) != (name, ""):
-                    raise _FatalError(at, f"{name} marker cannot have attributes")
+                    raise UnreadableError(at, f"{name} marker cannot have attributes")
                 if name == "END":
                     self._end_operation(state, at, end)
                 else:
@@ -230,7 +230,7 @@ class Parser:
         """Return the name of the well-formed opening marker that a line is, or None."""
         try:
             name, rest = self._marker(at, end)
-        except _FatalError:
+        except UnreadableError:
             return None
         well_formed = name in OPENING and isinstance(read_attributes(rest, self._end_text), dict)
         return name if well_formed else None
@@ -250,16 +250,16 @@ class Parser:
             self._close_block(name, rest, at)
             return end
         if name == "TASKS" and self._block:
-            raise _FatalError(at, "TASKS cannot be nested")
+            raise UnreadableError(at, "TASKS cannot be nested")
         attributes = read_attributes(rest, self._end_text)
         if isinstance(attributes, str):
-            raise _FatalError(at, attributes)
+            raise UnreadableError(at, attributes)
         self._line += self._data.count(b"\n", self._line_at, at)
         self._line_at = at
         if name == "TASKS":
             version = attributes.pop("version", None)
             if version is not None and version not in CSL_VERSIONS:
-                raise _FatalError(at, f"Unsupported version: {shortened(version)}")
+                raise UnreadableError(at, f"Unsupported version: {shortened(version)}")
             self._block = Block(self._line, version, False, (), attributes or NO_ATTRIBUTES)
         self._opened, self._texts, self._inner = (name, at, attributes), {}, None
         if name in ONE_LINE:
@@ -273,35 +273,35 @@ class Parser:
         data, first = self._data, at + len(self._mark)
         last = data.rfind(self._end, first, end)
         if last < 0:
-            raise _FatalError(at, MALFORMED)
+            raise UnreadableError(at, MALFORMED)
         if data[last + len(self._end) : end].strip(b" \t"):
-            raise _FatalError(at, CONTENT_AFTER)
+            raise UnreadableError(at, CONTENT_AFTER)
         body = data[first:last].decode()
         if not body or not ("a" <= body[0] <= "z" or "A" <= body[0] <= "Z"):
-            raise _FatalError(at, MALFORMED)
+            raise UnreadableError(at, MALFORMED)
         name = body.partition(" ")[0].partition("\t")[0]
         if name in self._heads:  # searched for first: the end delimiter may be in it, as E is in END
             return name, body[len(name) :].rstrip(BLANKS)
         ended = self._end_text in name or any(
             body.startswith(known + self._end_text) for known in self._heads
         )
-        raise _FatalError(at, CONTENT_AFTER if ended else f"Unknown operation: {shortened(name)}")
+        raise UnreadableError(at, CONTENT_AFTER if ended else f"Unknown operation: {shortened(name)}")
 
     def _close_block(self, name: str, rest: str, at: int) -> None:
         """Close the block with a closing marker outside of content, if one is open."""
         if rest:
-            raise _FatalError(at, f"{name} marker cannot have attributes")
+            raise UnreadableError(at, f"{name} marker cannot have attributes")
         if name != "END":
-            raise _FatalError(at, f"{name} marker not valid in {self._state or 'null'} operation")
+            raise UnreadableError(at, f"{name} marker not valid in {self._state or 'null'} operation")
         if not self._block:
-            raise _FatalError(at, "END marker without active operation")
+            raise UnreadableError(at, "END marker without active operation")
         self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
         self._block, self._in_block, self._state = None, [], None
 
     def _end_operation(self, state: str, at: int, end: int) -> None:
         """End the last text of an operation."""
         if state == "SEARCH":
-            raise _FatalError(at, "SEARCH requires a REPLACE marker before END")
+            raise UnreadableError(at, "SEARCH requires a REPLACE marker before END")
         self._texts[state] = self._data[self._text_start : at - 1].decode()
         self._make(end)
 
@@ -360,10 +360,10 @@ class Parser:
         )
         return Invalid(line, (start, end), attributes or NO_ATTRIBUTES, name, fields, problems)
 
-    def _problem(self, fatal: _FatalError, *, final: bool) -> Problem:
-        line = self._line_of(fatal.at)
+    def _problem(self, fatal: UnreadableError, *, final: bool) -> Problem:
+        line = self._line_of(fatal.offset)
         message = f"Line {line}: {fatal.message}"
-        if fatal.message == MALFORMED and final and self._data.rfind(b"\n") < fatal.at:
+        if fatal.message == MALFORMED and final and self._data.rfind(b"\n") < fatal.offset:
             # It is the last line: the answer stops in it.
             message += cut_off(self._before + len(self.complete))
         return Problem("malformed_csl", message, line)
@@ -397,14 +397,6 @@ class Blocks:
         if plan.fatal:
             raise UnreadableError(at, plan.fatal.message, problem=plan.fatal)
         return parser.ended
-
-
-class _FatalError(Exception):
-    """Ends the reading at a line that cannot be read."""
-
-    def __init__(self, at: int, message: str) -> None:
-        super().__init__(message)
-        self.at, self.message = at, message
 
 
 _KEY = re.compile(r"[ \t]+([^= \t]*+)[ \t]*+(=?)[ \t]*+([\"']?)")
