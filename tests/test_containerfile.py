@@ -52,7 +52,9 @@ def test_the_image_can_be_built_and_run() -> None:
     if not builder:
         pytest.skip("not installed: podman, docker")
     (base,) = words("FROM")
-    if subprocess.run([builder, "pull", base], capture_output=True, check=False).returncode:
+    try:
+        subprocess.run([builder, "pull", base], capture_output=True, check=True, timeout=300)
+    except subprocess.SubprocessError:
         pytest.skip(f"{builder} cannot fetch {base}")
     subprocess.run([builder, "build", "-t", "clada-test", "-f", "Containerfile", "."], cwd=ROOT, check=True)
     done = subprocess.run(
