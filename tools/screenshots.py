@@ -239,8 +239,10 @@ def review(folder: Path, answer: str) -> Iterator[str]:
         subprocess.run([*git, *words], cwd=project, check=True)
     command = [sys.executable, "-m", "clada", "review", "--no-open", str(folder / "answer.md")]
     with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) as process:
-        yield process.stdout.readline().strip() if process.stdout else ""
-        process.terminate()
+        try:
+            yield process.stdout.readline().strip() if process.stdout else ""
+        finally:
+            process.terminate()
 
 
 if __name__ == "__main__":

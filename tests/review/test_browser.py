@@ -173,7 +173,7 @@ def test_each_command_is_approved_by_itself_and_its_output_is_seen_as_it_comes(
     page.get_by_role("button", name="Apply and run them").click()
     page.wait_for_selector("#op-1 .output:has-text('first')")
     page.wait_for_selector("#op-1.running .outcome:has-text('running, 1 s')")
-    assert "running run python3 -u slow.py" in page.inner_text("#status")
+    assert "now: run python3 -u slow.py" in page.inner_text("#status")
     assert page.title().startswith("▶ 1 of 3 · ")
     running.write("go", "")
     page.wait_for_selector("#report-title:has-text('1 of 3 failed')")

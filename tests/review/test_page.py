@@ -10,7 +10,7 @@ import pytest
 
 import clada
 from clada.operations import OPERATIONS, find
-from clada.review.markup import el, odd_text, visible
+from clada.review.markup import MINUS, el, odd_text, visible
 from clada.review.page import Review, exported
 from clada.review.prose import rendered
 from clada.review.words import WOULD
@@ -89,6 +89,23 @@ def test_operations_on_one_file_are_together_unless_a_command_is_between_them(tm
     assert [(each.name, [one.index for one in each.operations]) for each in shown] == [
         ("a.py", [0, 2]), ("b.py", [1]), ("ls", [3]), ("a.py", [4]),
     ]  # fmt: skip
+
+
+def test_deletions_and_moves_are_shown_as_such_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.py").write_text("1\n2\n")
+    (tmp_path / "old" / "b.py").write_text("3\n")
+    (tmp_path / "c.py").write_text("4\n")
+    run = "<---RUN--->\n{}\n<---END--->\n"
+    page = exported(review_of(run.format("rm -r old") + run.format("mv c.py d.py"), tmp_path))
+    assert re.findall(r"<h2[^>]*>(Deletion|Move)<", page) == ["Deletion", "Move"]
+    assert "2 operations in 3 files" in page
+    assert page.count(f"{MINUS}3</span>") == 2  # in the tree, and on its card
+    assert f">{MINUS}3</a>" in page  # in the summary
+    assert "would remove" in page
+    assert "would move" in page
+    assert "<del>c.py</del> → <ins>d.py</ins> (1 line, unchanged)" in page
+    assert "Removes 2 files with 3 lines." in page
 
 
 def test_binary_and_huge_files_are_summarised(tmp_path: Path) -> None:

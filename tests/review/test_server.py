@@ -338,9 +338,9 @@ def test_it_stays_when_the_last_page_is_closed_and_the_same_command_opens_it_aga
 def test_a_review_that_was_left_ends_after_its_time(tmp_path: Path) -> None:
     settings = clada.Settings(workspace=str(tmp_path), record="none")
     session = Session(WRITE.encode(), clada.parse, settings, patience=0.1)
-    session.open()
-    session.leave()
-    assert select([session.ended], [], [], 60)[0]
+    session.presence.open()
+    session.presence.leave()
+    assert select([session.presence.ended], [], [], 60)[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

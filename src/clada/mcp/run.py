@@ -42,12 +42,6 @@ class SharedWorkspace:
         self.level = "info"  # of the messages that a client of the older protocol wants
 
 
-def level_of(kind: str, workspace: SharedWorkspace) -> types.LoggingLevel | None:
-    """Return the level at which something is told, or None if the client does not want to hear it."""
-    level: types.LoggingLevel = "notice" if kind == "note" else "info"
-    return level if LEVELS.index(level) >= LEVELS.index(workspace.level) else None
-
-
 class ToolCall:
     """One call of a client, which is told of a run as it goes on, and asked."""
 
@@ -146,10 +140,11 @@ class ToolCall:
 
     async def _send(self, kind: str, text: str, begun: int = 0) -> None:
         session = self.context.session
+        level: types.LoggingLevel = "notice" if kind == "note" else "info"
         try:
             if kind == "progress":
                 await session.report_progress(begun, self.total or None, text)
-            elif level := level_of(kind, self.workspace):
+            elif LEVELS.index(level) >= LEVELS.index(self.workspace.level):  # the client wants to hear it
                 await session.send_log_message(level, text, "clada", self.context.request_id)
         except Exception:  # noqa: BLE001, S110 (the client is gone: the run ends, or goes on, without it)
             pass

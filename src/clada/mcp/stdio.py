@@ -57,7 +57,7 @@ async def _serve(server: Server[Any]) -> int:
 
 async def _converse(server: Server[Any]) -> None:
     """Answer the client until it closes our input."""
-    lines: Any = _Lines(_take_over(0))
+    lines: Any = _lines(_take_over(0))
     output: Any = _Output(_take_over(1))
     async with stdio_server(lines, output) as (received, answers), anyio.create_task_group() as group:
         sender, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
@@ -100,33 +100,29 @@ async def _wait(ready: Ready, fd: int) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-class _Lines:
-    """The lines that the client sends, as the SDK iterates over them."""
+async def _lines(fd: int) -> AsyncIterator[str]:
+    """Yield the lines that the client sends."""
+    pieces: list[bytes] = []  # of the line that is coming
+    size = 0
+    while chunk := await _read(fd):
+        *ended, rest = chunk.split(b"\n")
+        for end in ended:
+            yield _text([*pieces, end])
+            pieces, size = [], 0
+        size += len(rest)
+        pieces.append(rest)
+        if size > LARGEST_MESSAGE:
+            pieces = [NOT_A_MESSAGE]
+    if any(pieces):  # the last line may lack its line break
+        yield _text(pieces)
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        pieces: list[bytes] = []  # of the line that is coming
-        size = 0
-        while chunk := await self._read():
-            *ended, rest = chunk.split(b"\n")
-            for end in ended:
-                yield _text([*pieces, end])
-                pieces, size = [], 0
-            size += len(rest)
-            pieces.append(rest)
-            if size > LARGEST_MESSAGE:
-                pieces = [NOT_A_MESSAGE]
-        if any(pieces):  # the last line may lack its line break
-            yield _text(pieces)
-
-    async def _read(self) -> bytes:
-        await _wait(anyio.wait_readable, self._fd)
-        try:
-            return os.read(self._fd, CHUNK)
-        except OSError:
-            return b""  # the client is gone
+async def _read(fd: int) -> bytes:
+    await _wait(anyio.wait_readable, fd)
+    try:
+        return os.read(fd, CHUNK)
+    except OSError:
+        return b""  # the client is gone
 
 
 def _text(pieces: list[bytes]) -> str:

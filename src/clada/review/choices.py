@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clada.review.refused import RefusedError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Self
@@ -18,6 +16,14 @@ if TYPE_CHECKING:
 ANSWERS = frozenset("once once+network always always+network no never".split())
 MAX_NOTE = 2000  # characters
 NAMES = ("chosen", "answers", "notes", "edits", "viewed")
+
+
+class RefusedError(Exception):
+    """A request that cannot be met now, or makes no sense: the status of HTTP, and a sentence."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Choices:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import clada
 from clada.review.markup import MINUS
-from clada.review.words import lines_changed
+from clada.review.words import line_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clada.selection import Preview
 
@@ -44,6 +44,7 @@ class Shown:
     item: Item
     preview: Preview
     prose: str
+    gone: Mapping[str, bytes]  # files that it removes, and what they have now
 
     @property
     def index(self) -> int:
@@ -68,14 +69,26 @@ class Shown:
         if self.is_failing:
             return "failing"
         if isinstance(self.item, clada.Run):
-            ways = {
-                change.how for change in getattr(task.outcome, "changes", ())
-            }  # of one that clada carries out
+            # Those of a command that clada carries out itself.
+            ways = {change.how for change in getattr(task.outcome, "changes", ())}
             return "delete" if ways == {"removed"} else "move" if "moved" in ways else "command"
         how = getattr(getattr(task.outcome, "done", task.outcome), "how", "")
         if how == "unchanged":
             return "other"
         return RESULTS.get(how, "edit" if task.operation in ("edit", "write") else "other")
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """How many lines it adds and removes."""
+        kinds = [kind for hunk in self.preview.hunks for kind, _text in hunk.lines]
+        return kinds.count("added"), kinds.count("removed") + sum(map(line_count, self.gone.values()))
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that it is about: those of a command as far as clada carries it out itself."""
+        task = self.preview.task
+        changed = {change.path for change in getattr(task.outcome, "changes", ()) if change.how != "moved"}
+        return {task.path} if task.path else set(self.gone) or changed
 
     @property
     def name(self) -> str:
@@ -99,8 +112,8 @@ class Group:
     @property
     def lines(self) -> tuple[int, int]:
         """How many lines it adds and removes."""
-        changed = [lines_changed(each.preview) for each in self.operations]
-        return sum(added for added, _removed in changed), sum(removed for _added, removed in changed)
+        added, removed = zip(*(each.lines for each in self.operations), strict=True)
+        return sum(added), sum(removed)
 
     @property
     def id(self) -> str:

@@ -23,7 +23,7 @@ from clada.review.groups import Shown, groups
 from clada.review.markup import MINUS, Markup, el, join, odd_text
 from clada.review.prose import proses, rendered
 from clada.review.tree import tree
-from clada.review.words import lines_changed, plural
+from clada.review.words import plural
 from clada.selection import mask_of
 
 if TYPE_CHECKING:
@@ -56,13 +56,26 @@ class Review:
         self.workspace, self.notes = workspace, notes
         items = [item for block in plan.blocks for item in block.operations]
         *said, self.closing = proses(plan, start_delimiter)
+        self._before = {path: old for path, old, _new in report.changes}
         self.operations = [
-            Shown(item, each, prose) for item, each, prose in zip(items, previews, said, strict=False)
+            Shown(item, each, prose, self._gone(each))
+            for item, each, prose in zip(items, previews, said, strict=False)
         ]
         self.groups = groups(self.operations)
         self.mask = mask_of(report)
         self._rows: dict[tuple[int, ...], Markup] = {}
-        self._before = {path: old for path, old, _new in report.changes}
+
+    def _gone(self, shown: Preview) -> dict[str, bytes]:
+        """Return the files that an operation removes, of folders all, and what they have."""
+        changes = getattr(shown.task.outcome, "changes", ())
+        if {change.how for change in changes} != {"removed"}:
+            return {}
+        paths = tuple(f"{change.path}/" for change in changes)
+        return {
+            path: old
+            for path, old in self._before.items()
+            if old is not None and f"{path}/".startswith(paths)
+        }
 
     @property
     def is_empty(self) -> bool:
@@ -90,6 +103,7 @@ class Review:
             "title": join(f"{where} · {kind}"),
             "kind": join(kind),
             "where": el("b", odd_text(where), title=self.workspace),
+            "state": "" if self.operations else "bare",
             "look": str(look),
         }
         # In one pass: what is put in is not looked through for marks of its own.
@@ -114,14 +128,12 @@ class Review:
         """Return the numbers, each a link to what it counts."""
         if not self.operations:
             return el("h2", id="summary", class_="unseen")
-        files = {each.preview.task.path for each in self.operations if each.preview.task.path}
-        added, removed = (
-            sum(numbers) for numbers in zip(*(group.lines for group in self.groups), strict=True)
-        )
+        files = {path for each in self.operations for path in each.paths}
+        added, removed = (sum(sides) for sides in zip(*(each.lines for each in self.operations), strict=True))
         failing = [each for each in self.operations if each.is_failing]
         waiting = [each for each in self.operations if each.lacking]
         deleting = [each for each in self.operations if each.kind == "delete"]
-        removing = [each for each in self.operations if lines_changed(each.preview)[1]]
+        removing = [each for each in self.operations if each.lines[1]]
         commands = f"{plural(len(waiting), 'command')} {'needs' if len(waiting) == 1 else 'need'} you"
         rows: list[tuple[Sequence[Shown], str, str]] = [
             (

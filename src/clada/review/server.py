@@ -21,8 +21,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from clada.review.choices import RefusedError
 from clada.review.page import SCRIPTS, STYLE, policy, static_file
-from clada.review.refused import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
                 "next": session.next,
                 "show": lambda _body: session.show_next(),
                 "ticket": lambda body: self._send_json(self.server.new_ticket(body)),
-                "quit": lambda _body: session.end(),
+                "quit": lambda _body: session.presence.end(),
             },
             has_body=True,
         )
@@ -202,7 +202,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self._sent = self.close_connection = True
-        session.open()
+        session.presence.open()
         try:
             for number, news in session.events(after, look):
                 lines = f"id: {number}\ndata: {json.dumps(news)}\n\n" if news else ": still here\n\n"
@@ -212,7 +212,7 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # the page is gone
         finally:
-            session.leave()
+            session.presence.leave()
 
     def _is_closed(self) -> bool:
         readable, _, _ = select.select([self.connection], [], [], 0)

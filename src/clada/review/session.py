@@ -1,17 +1,16 @@
-"""One review: the answer that is looked at, what is chosen of it, its run, and who is told of that."""
+"""One review: the answer that is shown, what is chosen of it, its run, and its events."""
 
 from __future__ import annotations
 
 import os
 import threading
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import clada
-from clada.review.choices import Choices, editable_text
+from clada.review.choices import Choices, RefusedError, editable_text
 from clada.review.page import Review
-from clada.review.refused import RefusedError
-from clada.review.words import heading, outcome
+from clada.review.presence import PATIENCE, Presence
+from clada.review.running import Running, report_event
 from clada.selection import choose_place, find_places, preview, select, warnings
 
 if TYPE_CHECKING:
@@ -26,13 +25,8 @@ if TYPE_CHECKING:
     Finish = Callable[[], None]  # what is done at the very end of some work
     Work = Callable[[clada.Stop], Finish]
 
-GRACE = 3.0  # seconds that a page has to come back after everything was carried out: it may be loaded again
-PATIENCE = 600.0  # the same while there is something to choose
 BEAT = 1.0  # seconds between two looks whether a page is still there
 MAX_NAMED = 5  # paths in a message
-MAX_TEXT = 200_000  # characters of a report that a page shows
-MAX_FAILURES = 100  # failures that are listed above a report
-AND_MORE = "… and more, which the terminal will show\n"
 SENSELESS = "this is not what the page asks for"
 
 
@@ -56,7 +50,7 @@ class Session:
         # The page marks files that run by themselves: choosing one is a yes.
         self.settings = settings.replace(allow_autorun=True)
         self._parse, self._text, self._source = parse, text, ""
-        self._patience, self._on_alone, self._on_report = patience, on_alone, on_report
+        self._on_report = on_report
         self._changed = threading.Condition()
         self._events: list[dict[str, Any]] = []
         self._number = 0  # of the look that is shown
@@ -64,11 +58,14 @@ class Session:
         self._stop: clada.Stop | None = None  # of what is under way
         self._places: dict[int, Place] = {}  # that the person chose, by index
         self._waiting: list[tuple[bytes, str]] = []  # answers that arrived, and where from
-        self._pages = 0
-        self._alone_since: float | None = None  # no page was there before
         self.report: clada.Report | None = None  # of the last run
         self._has_run = False
-        self.ended, self._end = os.pipe()
+        self.presence = Presence(
+            patience,
+            on_alone,
+            is_busy=lambda: self.is_busy,
+            is_over=lambda: self._done or self.review.is_empty,
+        )
         self.review: Review
         self.choices: Choices
         self._look(text)()
@@ -319,7 +316,7 @@ class Session:
             self._stop = None
             finish()
             self._changed.notify_all()
-        self._end_unless_looked_at()
+        self.presence.check_soon()
 
     def _telling(self, type_: str, **values: Any) -> Finish:
         return lambda: self._tell(type_, **values)
@@ -331,7 +328,7 @@ class Session:
         review = self.review
         if stale := self._stale(review.report):
             return self._telling("failed", message=f"changed since this was shown: {stale}; look again")
-        running = _Running(self, choices)
+        running = Running(self._tell, review, choices)
         self._tell("begun")
         report = clada.execute(
             select(review.plan, choices.selection(review.previews), choices.reasons()),
@@ -340,27 +337,10 @@ class Session:
             stop=stop,
             settings=self.settings,
         )
-        text = report.text()
         with self._changed:
             self.report, self._done, self._has_run = report, report.fatal is None, True
         self._on_report(report, self._source, self._text)
-        failures = [task for task in report.tasks if not task.ok]
-        return self._telling(
-            "report",
-            ok=report.ok,
-            heading=heading(report),
-            done=self._done,
-            failures=[
-                {
-                    "index": task.index,
-                    "text": f"{task.operation} {task.target}: {outcome(task, planned=False)[1]}",
-                }
-                for task in failures[:MAX_FAILURES]
-            ],
-            text=text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n{AND_MORE}",
-            for_llm=report.text(for_llm=True) + _notes(choices, review),
-            recorded=report.recorded,
-        )
+        return self._telling("report", **report_event(report, review, choices))
 
     def _stale(self, seen: clada.Report) -> str:
         """Return which files are not as they were when this was shown."""
@@ -386,58 +366,6 @@ class Session:
         notes = [f"Undone: {did or 'there was nothing to restore'}.", *undone.notes]
         return self._look(self._text, self._places, notes)
 
-    # Who is there.
-
-    def open(self) -> None:
-        """Take note that a page is there."""
-        with self._changed:
-            self._pages += 1
-
-    def leave(self) -> None:
-        """Take note that a page is gone; if it was the last, and does not come back, this ends."""
-        with self._changed:
-            self._pages -= 1
-            self._alone_since = monotonic()
-        self._end_unless_looked_at()
-
-    def _end_unless_looked_at(self) -> None:
-        """End the review later unless a page connects again, for example after a reload."""
-        self._later(GRACE, self._end_or_wait)
-
-    def _end_or_wait(self) -> None:
-        """End a review in which nothing is left to choose; otherwise say that it stays for a while."""
-        with self._changed:
-            if not self._is_alone(GRACE):
-                return
-            is_over = self._patience is not None and (self._done or self.review.is_empty)
-        if is_over:
-            self.end()
-            return
-        self._on_alone()
-        if self._patience is not None:
-            wait = self._patience
-            self._later(max(0.0, wait - GRACE), lambda: self.end() if self._is_alone(wait) else None)
-
-    def _is_alone(self, seconds: float) -> bool:
-        """Whether no page was there for so long, and nothing is under way."""
-        with self._changed:
-            since = self._alone_since
-            return (
-                since is not None
-                and not self._pages
-                and not self._stop
-                and monotonic() - since >= seconds - 0.1
-            )
-
-    def _later(self, seconds: float, action: Callable[[], None]) -> None:
-        timer = threading.Timer(seconds, action)
-        timer.daemon = True
-        timer.start()
-
-    def end(self) -> None:
-        """End the review."""
-        os.write(self._end, b"!")
-
     def wait(self) -> None:
         """Wait until nothing is under way."""
         with self._changed:
@@ -445,67 +373,11 @@ class Session:
                 self._changed.wait()
 
 
-class _Running:
-    """What is told of a run, and answered in it."""
-
-    def __init__(self, session: Session, choices: Choices) -> None:
-        self._tell = session._tell  # noqa: SLF001 (a part of it)
-        self._indexes = {each.task.label: each.task.index for each in session.review.previews}
-        self._answers = {int(index): answer for index, answer in choices.answers.items()}
-        self._current = -1
-
-    def take(self, event: clada.Event) -> None:
-        """Tell an event."""
-        match event:
-            case clada.TaskStarted(label=label):
-                self._current = self._indexes[label]
-                self._tell("started", index=self._current)
-            case clada.Output(label=label, lines=lines):
-                self._tell("output", index=self._indexes[label], lines=lines)
-            case clada.OutputTruncated(label=label):
-                self._tell("output", index=self._indexes[label], lines=["[output truncated]"])
-            case clada.TaskEnded(task=task):
-                colour, words = outcome(task, planned=False)
-                is_failed = not task.ok
-                self._tell(
-                    "ended",
-                    index=task.index,
-                    status=task.status,
-                    colour=colour,
-                    words=words,
-                    failed=is_failed,
-                )
-            case clada.Note(text=text):
-                self._tell("note", text=text)
-            case clada.BlockSkipped():
-                pass  # its tasks are told each
-
-    def ask(self, command: str, directory: str, reason: str, *, network: bool) -> Any:  # noqa: ARG002 (seen)
-        """Answer for the command that runs now: as the person did who saw it; None if they did not."""
-        answer = self._answers.get(self._current)
-        return answer if network or answer is None else answer.removesuffix("+network")
-
-
 def _numbered_hunk(shown: Shown, request: Any) -> Any:
     try:
         return next(hunk for hunk in shown.preview.hunks if hunk.number == int(request["hunk"]))
     except (LookupError, StopIteration, TypeError, ValueError):
         raise RefusedError(400, SENSELESS) from None
-
-
-def _notes(choices: Choices, review: Review) -> str:
-    """Return what the person says of operations and hunks, for the model; the report has reasons."""
-    told = choices.reasons()
-    lines = []
-    for key, note in choices.notes.items():
-        index, _, number = key.partition(".")
-        if number or int(index) not in told:
-            task = review.previews[int(index)].task
-            hunk = f"hunk {number} of " if number else ""
-            lines.append(
-                f"- on {hunk}task {task.label} ({task.operation} {task.target.splitlines()[0]}): {note}\n"
-            )
-    return "".join(["\nThe user says:\n", *lines]) if lines else ""
 
 
 def _first_few(paths: Sequence[str]) -> str:

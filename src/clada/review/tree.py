@@ -82,7 +82,10 @@ def badge(kind: str) -> Markup:
 
 def counts(added: int, removed: int) -> Markup:
     """Return how many lines are added and removed."""
-    if not added and not removed:
-        return Markup()
-    plus, minus = el("span", f"+{added:,}", class_="plus"), el("span", f"{MINUS}{removed:,}", class_="minus")
-    return el("span", plus, " ", minus, class_="counts")
+    plus = el("span", f"+{added:,}", class_="plus") if added else None
+    minus = el("span", f"{MINUS}{removed:,}", class_="minus") if removed else None
+    return (
+        el("span", plus, " " if plus and minus else None, minus, class_="counts")
+        if plus or minus
+        else Markup()
+    )

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import clada
-
-if TYPE_CHECKING:
-    from clada.selection import Preview
 
 # The words before a run are those of status lines of a plan.
 WOULD = {
@@ -21,6 +16,9 @@ WOULD = {
     "read": "would read",
     "merged": "would be merged",
 }
+
+# The same for commands that clada carries out itself, by the kind of what they do.
+OF_KIND = {"delete": ("bad", WOULD["removed"]), "move": ("good", WOULD["moved"])}
 
 
 def plural(number: int, noun: str) -> str:
@@ -36,15 +34,15 @@ def size(number: int) -> str:
     return plural(number, "byte")
 
 
-def task_dict(task: clada.Task) -> dict[str, Any]:
-    """Return a task as the report in JSON has it."""
-    block = clada.BlockReport(0, task.label, True, True, (task,))
-    shown: dict[str, Any] = clada.Report(None, (block,)).to_dict()["blocks"][0]["tasks"][0]
-    return shown
+def line_count(data: bytes) -> int:
+    """Return how many lines a text has; the last may lack its line break."""
+    return data.count(b"\n") + bool(data and not data.endswith(b"\n"))
 
 
-def outcome(task: clada.Task, *, planned: bool) -> tuple[str, str]:
+def outcome(task: clada.Task, *, planned: bool, kind: str = "") -> tuple[str, str]:
     """Return how a task went, or would go: the class of its colour, and words."""
+    if planned and kind in OF_KIND and task.status == "planned":
+        return OF_KIND[kind]
     match task.outcome:
         case clada.Failed(error=error):
             return "bad", "would fail" if planned else f"failed: {error.message}"
@@ -88,9 +86,3 @@ def heading(report: clada.Report) -> str:
         (left_out, f"Done, {left_out} not chosen"),
     )
     return next((words for applies, words in rows if applies), "Done")
-
-
-def lines_changed(shown: Preview) -> tuple[int, int]:
-    """Return how many lines an operation adds and removes."""
-    kinds = [kind for hunk in shown.hunks for kind, _text in hunk.lines]
-    return kinds.count("added"), kinds.count("removed")

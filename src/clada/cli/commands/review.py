@@ -21,8 +21,9 @@ from clada.cli.console import STDIN
 from clada.cli.signals import stop_on_signals
 from clada.exit_codes import DONE, FAILED, SIGNALLED
 from clada.report import commits_line
+from clada.review.presence import PATIENCE
 from clada.review.server import Server
-from clada.review.session import PATIENCE, Session
+from clada.review.session import Session
 from clada.run import plan_for
 from clada.world.xdg import state_home
 
@@ -69,7 +70,7 @@ def review(options: dict[str, Any], arguments: Sequence[str], console: Console) 
     ):
         console.write(f"{server.address}\n")
         _open_page(server.address_to_open, options, console)
-        select([session.ended, stop.handle], [], [])
+        select([session.presence.ended, stop.handle], [], [])
         session.wait()  # a run that is under way is finished, or stopped by the signal
     if session.report:
         console.write(session.report.text())

@@ -39,7 +39,7 @@ function tick() {
   const own = Math.round((Date.now() - running.since) / 1000);
   const outcome = running.op.querySelector('.outcome');
   outcome.textContent = own ? `running, ${own} s` : 'running';
-  say(`${count} done, ${seconds} s; running ${running.op.dataset.name.slice(0, 80)}`);
+  say(`${count} done, ${seconds} s; now: ${running.op.dataset.name.slice(0, 80)}`);
   title(`▶ ${count}`);
 }
 
