@@ -136,7 +136,7 @@ def test_what_cannot_be_undone_is_named_and_no_other_run_undone_for_it(place: Re
         CladaError, match=f"run 2 changed nothing that could be undone; not restored: {lost}"
     ) as raised:
         place.undo()
-    assert raised.value.error.hint == "clada undo 1 takes back the run before it"
+    assert raised.value.error.hint == "clada undo 1"
     place.undo(1)
     assert (place.workspace / "a.txt").read_text() == "a\n"
 

@@ -522,6 +522,6 @@ def test_on_another_branch_no_commit_is_made(repo: Repo) -> None:
     repo.git("checkout", "-q", "-b", "other")
     repo.write("a", "2")
     before = repo.head(), repo.git("ls-files", "-s")
-    with pytest.raises(CladaError, match="main was left for other during the run: no commit was made"):
+    with pytest.raises(CladaError, match="main was left for other during the run, so no commit was made"):
         record.after(["a"], run=1)
     assert (repo.head(), repo.git("ls-files", "-s")) == before

@@ -263,7 +263,7 @@ def test_runs_in_one_repository_wait_for_each_other(repo: Repo) -> None:
     told: list[int] = []
     with (
         repo.recorded(),
-        pytest.raises(CladaError, match="another run of clada") as caught,
+        pytest.raises(CladaError, match="another clada run") as caught,
         linked.recorded(lock_timeout=0.1, waiting=lambda: told.append(1)),
     ):
         pytest.fail("it was started")
