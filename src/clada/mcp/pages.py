@@ -44,14 +44,10 @@ def resources(workspace: SharedWorkspace) -> list[types.Resource]:
 
 def _agents(workspace: SharedWorkspace) -> list[types.Resource]:
     """Return the workspace's own instructions for agents, if there are any."""
-    if not os.path.isfile(_agents_path(workspace)):
+    if not os.path.isfile(os.path.join(workspace.settings.workspace, "AGENTS.md")):
         return []
     title = "What this project asks of agents"
     return [types.Resource(uri=AGENTS, name="AGENTS.md", title=title, mime_type=MARKDOWN)]
-
-
-def _agents_path(workspace: SharedWorkspace) -> str:
-    return os.path.join(workspace.settings.workspace, "AGENTS.md")
 
 
 def with_agents_note(instructions: str, workspace: SharedWorkspace) -> str:

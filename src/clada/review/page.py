@@ -110,19 +110,14 @@ class Review:
         yield re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], start)
         yield tree(self.groups, choices.viewed)
         yield middle
-        yield self._top(live=live)
+        yield self._summary()
+        yield el("section", *self._messages(live=live), id="messages", aria_label="Notes")
         cards = self.cards(choices, live=live)
         for at in range(0, len(self.groups), CHUNK):
             chunk = self.groups[at : at + CHUNK]
             yield el("div", *map(cards.card, chunk), class_="chunk", data_rows=sum(map(height, chunk)))
         yield rendered(self.closing)
         yield end
-
-    def _top(self, *, live: bool) -> Markup:
-        """Return the summary, and what is to be said of the answer as a whole."""
-        return join(
-            self._summary(), el("section", *self._messages(live=live), id="messages", aria_label="Notes")
-        )
 
     def _summary(self) -> Markup:
         """Return the numbers, each a link to what it counts."""
@@ -133,15 +128,13 @@ class Review:
         failing = [each for each in self.operations if each.is_failing]
         waiting = [each for each in self.operations if each.lacking]
         deleting = [each for each in self.operations if each.kind == "delete"]
+        adding = [each for each in self.operations if each.lines[0]]
         removing = [each for each in self.operations if each.lines[1]]
+        operations = plural(len(self.operations), "operation")
         commands = f"{plural(len(waiting), 'command')} {'needs' if len(waiting) == 1 else 'need'} you"
         rows: list[tuple[Sequence[Shown], str, str]] = [
-            (
-                self.operations,
-                "",
-                f"{plural(len(self.operations), 'operation')} in {plural(len(files), 'file')}",
-            ),
-            (self.operations if added else (), "plus", f"+{added:,}"),
+            (self.operations, "", f"{operations} in {plural(len(files), 'file')}"),
+            (adding, "plus", f"+{added:,}"),
             (removing, "minus", f"{MINUS}{removed:,}"),
             (deleting, "bad", plural(len(deleting), "deletion")),
             (failing, "bad", f"{len(failing):,} will fail"),

@@ -350,8 +350,7 @@ class Session:
         paths = sorted({path for path in before | after if before.get(path) != after.get(path)})
         if not paths and [task.status for task in now.tasks] != [task.status for task in seen.tasks]:
             return "the workspace"
-        more = ["…"] if len(paths) > MAX_NAMED else []
-        return ", ".join([*paths[:MAX_NAMED], *more])
+        return _first_few(paths)
 
     def _undo(self, number: int) -> Finish:
         """Undo a run, and look again: the page shows what is there now."""
