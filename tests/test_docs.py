@@ -295,7 +295,7 @@ def rewrite(page: Path, top: Path) -> None:
                 for number, line in enumerate(command.split("\n"))
             ]
             lines += expected if matches(expected, actual) else actual
-        return "\n".join(["```console", *lines, "```"])
+        return "\n".join([f"{found[1]}console", *lines, found[1]])
 
     page.write_text(FENCE.sub(block, page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -97,6 +97,17 @@ def test_a_failure_before_must_not_become_worse(
     assert (workspace / "state").read_text(encoding="utf-8") == f"{after if kept else before}\n"
 
 
+def test_a_command_that_still_fails_is_not_called_verified(workspace: Path) -> None:
+    write(workspace, {"check": "echo the tax is missing; exit 1\n"})
+    report = clada.execute(document("x"), workspace=workspace, git=False, verify=["sh check"])
+    assert report.ok
+    assert report.notes[-2:] == (
+        "still fails: sh check (before: exit 1, after: exit 1)",
+        "[verify] the tax is missing",
+    )
+    assert "Note: [verify] the tax is missing" in report.text(for_llm=True)
+
+
 def test_failed_tasks_alone_do_not_roll_back(workspace: Path) -> None:
     more = '<---SEARCH file="user"--->\nnot there\n<---REPLACE--->\nx\n<---END--->\n'
     report = clada.execute(document("good too", more), workspace=workspace, git=False, verify=[PASSES])

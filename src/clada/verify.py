@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clada.settings import Settings
 
 LAST_LINES, WIDEST = 50, 500  # of the output of a command that failed: lines, and characters of each
+LAST_NOTED = 10  # lines of one that failed before, too
 TIMED_OUT = 1 << 16  # the worst exit code
 
 
@@ -67,7 +68,8 @@ class Verifier:
                 message = f"verify failed, everything was rolled back: {ended}"
                 self.error = Error("exec_failed", message, hint, details="\n".join(check.output))
                 return False
-            self._tell([f"verified: {ended}"])
+            shown = [f"[verify] {line}" for line in check.output[-LAST_NOTED:]]
+            self._tell([f"{'still fails' if check.exit_code else 'verified'}: {ended}", *shown])
         return True
 
     def _check(self, command: str) -> Check:

@@ -75,6 +75,14 @@ def test_it_is_off_and_the_failure_says_what_a_merge_would_do(workspace: Path) -
     assert now != other
 
 
+def test_where_it_is_off_few_unknown_edits_are_looked_up(workspace: Path) -> None:
+    """An answer with many of them was not written for a known version, and fails at once."""
+    write(workspace, changed(n12="twelve"))
+    document = "".join(search([f"nowhere {number}"], ["x"]) for number in range(10)) + EDIT
+    assert "would apply it cleanly" not in run(workspace, document).text()
+    assert run(workspace, document, merge="seen", again=True).tasks[-1].is_merged
+
+
 def test_seen_merges_with_what_was_packed(workspace: Path) -> None:
     write(workspace, changed(n12="twelve", n25="new"))
     report = run(workspace, EDIT, merge="seen")

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from clada.world.world import World
 
 MOST_SHOWN = 40  # lines of a conflict in an error
-SEEN, HISTORY, AUTO = "seen", "history", "auto"
+MOST_UNKNOWN = 10  # edits that fit no version, after which none is looked for where merging is off
+SEEN, HISTORY, AUTO, OFF = "seen", "history", "auto", "off"
 GROUPS = ((shown, (SEEN, HISTORY)), (left_by_runs, (HISTORY,)), (committed, (HISTORY,)))
 CLEANLY = "clada resume --merge would apply it cleanly"
 CONFLICTING = "clada resume --merge would conflict"
@@ -59,14 +60,17 @@ def setting_for(operation: Edit | Write, world: World) -> str:
     setting = world.settings.merge
     if setting != AUTO:
         return setting
-    return SEEN if operation.dialect else "off"
+    return SEEN if operation.dialect else OFF
 
 
 def merge_edit(edit: Edit, world: World, parts: Parts, file: EditedFile, failure: Error) -> Done:
     """Make an edit on the version that it was written for, and merge it; raise CladaError if that fails."""
     path, setting = display_path(parts), setting_for(edit, world)
+    if setting == OFF and world.unknown_edits >= MOST_UNKNOWN:
+        raise CladaError.of(failure)
     fits, allowed = _find_fits(edit, world, path, file)
     if not fits:
+        world.unknown_edits += 1
         raise CladaError.of(failure)
     fit = fits[0]
     if len({each.merged.content for each in fits}) > 1:

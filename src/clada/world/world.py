@@ -129,6 +129,7 @@ class World:
         self._store: Store | None = None
         self.edited_files: dict[Parts, EditedFile] = {}  # what edits of this document have done so far
         self.merging: Callable[[], Merging] | None = None  # loads what merges edits, if something may
+        self.unknown_edits = 0  # that fit neither their file nor a known version of it
         self.done_before: dict[str, list[Operation]] = {}  # by the run that this one resumes, by path
         self.position = 0  # index of the current operation
         self._room = settings.max_output  # bytes of output that the report may still keep

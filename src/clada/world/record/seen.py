@@ -79,7 +79,7 @@ def _write(store: Store, files: Sequence[tuple[str, bytes]]) -> None:
                 end += len(content)
             rows.append((os.fsencode(path), os.fsencode(store.prefix), now, digest, *known))
         if pieces:
-            _write_bytes(os.path.join(folder, name), b"".join(pieces))
+            _write_pieces(os.path.join(folder, name), pieces)
         db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
@@ -95,12 +95,10 @@ def _known(db: Connection, folder: str, digest: str, kept: set[str]) -> tuple[st
     return None
 
 
-def _write_bytes(path: str, data: bytes) -> None:
+def _write_pieces(path: str, pieces: Sequence[bytes]) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(handle, "wb", buffering=0) as file:
-        view = memoryview(data)
-        while view:
-            view = view[file.write(view) or 0 :]
+    with open(handle, "wb") as file:
+        file.writelines(pieces)
     give_to_owner_of_directory(path)
 
 
