@@ -23,6 +23,7 @@ import pytest
 from tests.programs import needs
 
 import clada
+from clada.world import libc
 from clada.world.files.scratch import LEFTOVER
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class Moment:
         for name in CALLS:
             if hasattr(os, name):
                 monkeypatch.setattr(os, name, self._counting(name, getattr(os, name)))
+        monkeypatch.setattr(libc, "rename_to_new", self._counting("rename", libc.rename_to_new))
 
     def _counting(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import picture
 
 from clada.model import Done, Failed
+from clada.world import libc
 from clada.world.files.workspace import Workspace
 from clada.world.record.journal import Journal
 from clada.world.record.snapshot import MB, Snapshot
@@ -114,22 +115,23 @@ def test_a_directory_that_was_replaced_is_the_new_one(
 
 
 def _when(monkeypatch: pytest.MonkeyPatch, call: str, action: Callable[[], object], number: int = 1) -> None:
-    """Do something right before the so-manieth call of a function of os."""
-    real, calls = getattr(os, call), iter(range(1, 10**6))
+    """Do something right before the so-manieth call of a function of os, or of ours for the C library."""
+    module = os if hasattr(os, call) else libc
+    real, calls = getattr(module, call), iter(range(1, 10**6))
 
     def intercepted(*arguments: Any, **options: Any) -> Any:
         if next(calls) == number:
             action()
         return real(*arguments, **options)
 
-    monkeypatch.setattr(os, call, intercepted)
+    monkeypatch.setattr(module, call, intercepted)
 
 
 LAST_STEPS: dict[str, Operation] = {
     "link": ("write", {"path": "{}/new", "content": "new"}),
     "rename": ("write", {"path": "{}/file", "content": "new"}),
     "rename of an edit": ("edit", {"path": "{}/file", "search": "old", "replace": "new"}),
-    "rename of a move": ("move", {"source": "plain", "to": "{}/plain"}),
+    "rename_to_new": ("move", {"source": "plain", "to": "{}/plain"}),
 }
 
 

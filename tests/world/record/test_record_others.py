@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.world.record.conftest import command, write
 from tests.world.repository.states import git
 
 from clada.errors import CladaError
+from clada.world import libc
 from clada.world.record import restore
 from clada.world.record.journal import Journal
 
@@ -40,15 +42,18 @@ TASKS: list[dict[str, Any]] = [
 class User:
     """Somebody who acts right before the so-manieth call of a run."""
 
-    def __init__(self, number: int, act: Callable[[], None]) -> None:
+    def __init__(self, number: int, act: Callable[[], object]) -> None:
         self.number, self.act, self.calls, self.call = number, act, 0, ""
 
     def intercept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Be called before each call of the system."""
+        monkeypatch.setattr(libc, "rename_to_new", self.wrap("rename_to_new", libc.rename_to_new))
         for name in CALLS:
-            monkeypatch.setattr(os, name, self._wrapped(name, getattr(os, name)))
+            monkeypatch.setattr(os, name, self.wrap(name, getattr(os, name)))
 
-    def _wrapped(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of the system before which the user may act."""
+
         def call(*arguments: Any, **named: Any) -> Any:
             self.calls += 1
             if self.calls == self.number:
@@ -117,6 +122,35 @@ def test_what_is_saved_elsewhere_at_any_moment_stays(plain: Recorded) -> None:
         assert (plain.workspace / "a.txt").read_text() == "a\n"
 
     at_every_moment(plain, save, check)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["moved.txt", "a.txt"], ids=["new", "replaced"])
+@pytest.mark.parametrize("is_source", [True, False], ids=["source", "target"])
+def test_a_save_at_either_path_of_a_move_stays_there_when_the_move_is_rolled_back(
+    plain: Recorded, target: str, *, is_source: bool
+) -> None:
+    """It is made right before each call of the system, except the one that acts on the path itself."""
+    saved = "b.txt" if is_source else target
+    tasks = [{**TASKS[2], "to": target}, {"action": "remove", "path": "missing"}]
+    before, seen, number = plain.tree(), set(), 1
+    while True:
+        user = User(number, partial(plain.write, saved, f"theirs {number}\n"))
+        with pytest.MonkeyPatch.context() as patch:
+            user.intercept(patch)
+            plain.attempt(*tasks, atomic=True, again=True)
+        if not user.call:
+            break
+        seen.add(user.call)
+        if user.call not in ({"rename_to_new"} if is_source else {"unlink", "rename"}):
+            assert (plain.workspace / saved).read_text() == f"theirs {number}\n", f"{number}: {user.call}"
+        for path in ("moved.txt", "a.txt", "b.txt"):
+            (plain.workspace / path).unlink(missing_ok=True)
+            if path in before:
+                plain.write(path, f"{path[0]}\n")
+        assert plain.tree() == before
+        number += 1
+    assert {"rename_to_new", "stat"} <= seen
 
 
 @pytest.mark.parametrize(

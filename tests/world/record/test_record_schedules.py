@@ -152,24 +152,12 @@ def removed_by_both(path: str, both: tuple[str | None, str | None]) -> bool:
     return path in REMOVED and both[0] is None
 
 
-def moved_along(path: str, both: tuple[str | None, str | None], saved: list[str | None], said: str) -> bool:
-    """Return whether a save was moved with its file, and the report names the file as left where it is.
-
-    A rename has two paths, which cannot be looked at in one step: what is saved at the source while the
-    target is looked at is moved along. It is not lost, and not put back.
-    """
-    return path == "m3" and both[0] is None and both[1] in saved and "m3" in said
-
-
 class Schedule:
     """One random schedule."""
 
     def __init__(self, place: Recorded, tmp_path: Path, seed: int) -> None:
         self.place, self.chance = place, random.Random(seed)
         self.notes, self.errors = tmp_path / "notes", tmp_path / "errors"
-        self.left = tmp_path / "left"  # what runs and recoveries say of paths that they have left
-        self.left.touch()
-        self.said = ""
         self.log: list[str] = []
 
     def phase(self, name: str, action: Callable[[User], object], *, deadly: bool) -> bool:
@@ -231,12 +219,11 @@ class Schedule:
             user.paused = is_run and not options["atomic"]
             user.pass_by()
 
-        report = self.place.attempt(*tasks, on_event=hear, **options)
-        self.left.write_text(report.error.message if report.error else "")
+        self.place.attempt(*tasks, on_event=hear, **options)
 
     def recover(self, _user: User) -> None:
         """Take back what the killed run had done."""
-        self.left.write_text("\n".join(recover(Settings(workspace=str(self.place.workspace)))))
+        recover(Settings(workspace=str(self.place.workspace)))
 
     def act_alone(self) -> None:
         """Let the user act while nothing else runs."""
@@ -282,14 +269,7 @@ class Schedule:
             for path in expected.keys() | now.keys()
             if expected.get(path) != now.get(path)
         }
-        lines = self.notes.read_text().splitlines() if self.notes.exists() else []
-        saved = [text for name, text in map(json.loads, lines) if name == "c3"]
-        said = self.left.read_text()
-        wrong = {
-            path: both
-            for path, both in wrong.items()
-            if not (removed_by_both(path, both) or moved_along(path, both, saved, said))
-        }
+        wrong = {path: both for path, both in wrong.items() if not removed_by_both(path, both)}
         assert not wrong, f"{self.log}: {wrong}"
         assert not [path for path in now if LEFTOVER in path]
 

@@ -18,6 +18,7 @@ from tests.world.repository.states import files, git
 
 import clada
 from clada.errors import CladaError
+from clada.world import libc
 from clada.world.files.scratch import LEFTOVER
 from clada.world.record.history import prune
 from clada.world.record.store import find_store
@@ -253,6 +254,7 @@ class Fault:
         """Let the call fail, and all that come after it succeed."""
         for name in CALLS:
             monkeypatch.setattr(os, name, self._wrapped(getattr(os, name)))
+        monkeypatch.setattr(libc, "rename_to_new", self._wrapped(libc.rename_to_new))
 
     def _wrapped(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:

@@ -22,6 +22,7 @@ from tools.plain_git import FSCK
 
 from clada.errors import CladaError, Error
 from clada.model import TaskEnded, TaskStarted
+from clada.world import libc
 from clada.world.git import git as git_module
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class User:
         """Be there at every step of what follows."""
         for name in CHANGES:
             monkeypatch.setattr(os, name, self._wrapped(name, getattr(os, name)))
+        monkeypatch.setattr(libc, "rename_to_new", self._wrapped("rename", libc.rename_to_new))
         real = git_module.run
 
         def run(argv: Any, *rest: Any) -> Any:

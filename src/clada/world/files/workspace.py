@@ -193,11 +193,11 @@ class Workspace(WorkspaceReader):
         self._directories.confirm(above)
         self._note_change(parts, parent)
 
-    def _note_change(self, parts: Parts, parent: int) -> None:
-        """Note that a file was changed."""
+    def _note_change(self, parts: Parts, parent: int | None) -> None:
+        """Note that a file was changed, or removed if `parent` is None: what is there by now is not ours."""
         self.touched.add(parts)
         if parts in self.expected:
-            self.expected[parts] = Stamp.at(parts[-1], parent)
+            self.expected[parts] = None if parent is None else Stamp.at(parts[-1], parent)
         if self._snapshot:
             self._snapshot.done(parts, parent)
 
@@ -287,15 +287,15 @@ class Workspace(WorkspaceReader):
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
             old, new = handles
-            self._announce_move((source, old), (target, new))
+            is_new = self._announce_move((source, old), (target, new))
             try:
-                os.rename(source[-1], target[-1], src_dir_fd=old, dst_dir_fd=new)
-            except OSError:
+                _rename(source[-1], target[-1], old, new, is_new=is_new)
+            except (OSError, CladaError):
                 if self._snapshot:
                     self._snapshot.retract_move()
                 raise
             if self._snapshot:
-                self._snapshot.moved_all()
+                self._snapshot.moved_all(target)
                 self._snapshot.done(target, new)  # the rename has changed its times
         except (OSError, CladaError) as error:
             raise self._undo_step(error) from None
@@ -307,31 +307,44 @@ class Workspace(WorkspaceReader):
         self.forget()
         self.touched.update((source, target))
 
-    def _announce_move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
-        """Record a move; once more if another program has saved a file of it meanwhile."""
-        for tries_left in reversed(range(TRIES)):
-            moved = self._save_moved(old, new)
+    def _announce_move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> bool:
+        """Record a move; once more if another program saves a file of it meanwhile.
+
+        Return whether nothing is at the target. Then the source is looked at last, because the system itself
+        refuses to replace a file that is saved at the target meanwhile. Else the target is looked at last: a
+        save there would be lost, and one at the source is only moved along. Where all is rolled back if
+        something fails, both are safe: the file that is replaced is removed first.
+        """
+        if self._snapshot and self._snapshot.all_or_nothing:
+            moved, replaced = self.entry(old[0]), self.entry(new[0])
+            if moved and replaced and replaced.kind == "file" and moved.identity != replaced.identity:
+                self.unlink(new[0])
+        for _ in range(TRIES):
+            is_new = Stamp.at(new[0][-1], new[1]) is None
+            below = self._save_moved(old, new)
             for parts, parent in (old, new):
                 self._directories.confirm(parts[:-1], parent)
-            if not (tries_left and self._snapshot) or all(map(self._is_as_saved, moved)):
-                return
+            last = (new[0], old[0]) if is_new else (old[0], new[0])
+            if self._snapshot is None or all(map(self._is_as_saved, (*below, *last))):
+                return is_new
             self._snapshot.retract_move()
+        raise change_error("while it was being moved")
 
     def _save_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
-        """Save an entry that is moved, all entries below it, and the one it replaces; return their paths."""
+        """Save an entry that is moved, the one it replaces, and all entries below it; return the last."""
         snapshot = self._snapshot
         if snapshot is None:
             return []
         (source, parent), (target, new_parent) = old, new
         entry = self.entry(source)
-        below = list(walk(self, source)) if entry and entry.kind == "directory" else ()
-        for parts, _entry in below:
+        below = [parts for parts, _ in walk(self, source)] if entry and entry.kind == "directory" else []
+        for parts in below:
             there = target + parts[len(source) :]
             snapshot.move(parts, there, self._directories.handle(parts[:-1]), None)
         snapshot.move(source, target, parent, new_parent)
         if snapshot.moved[-1:] != [(source, target)]:
             snapshot.moved.append((source, target))
-        return [*(parts for parts, _entry in below), source, target]
+        return below
 
     def _is_as_saved(self, parts: Parts) -> bool:
         """Whether a path is unchanged since it was saved; asked right before it is changed."""
@@ -403,7 +416,7 @@ class Workspace(WorkspaceReader):
                 (self._snapshot.make if action is os.mkdir else self._snapshot.remove)(parts, parent)
                 self._check_expected(parts, parent)  # again, because saving it has taken a while
             action(parts[-1], *rest, dir_fd=parent)
-        self._note_change(parts, parent)
+        self._note_change(parts, parent if action is os.mkdir else None)
 
     def _undo_step(self, error: OSError | CladaError) -> CladaError:
         """Remove the directories that a failed step has created; return its error."""
@@ -424,6 +437,19 @@ class Workspace(WorkspaceReader):
             self._note_change(parts, self._directories.handle(parts[:-1]))
         elif self._snapshot:
             self._snapshot.done(ITSELF, self._root)
+
+
+def _rename(source: str, target: str, old: int, new: int, *, is_new: bool) -> None:
+    """Rename an entry; with `is_new`, raise CladaError if something is at the target by now."""
+    if not is_new:
+        os.rename(source, target, src_dir_fd=old, dst_dir_fd=new)
+        return
+    from clada.world.libc import rename_to_new  # here, because ctypes is slow to load
+
+    try:
+        rename_to_new(source, target, old, new)
+    except FileExistsError:
+        raise change_error("at the target while it was being moved") from None
 
 
 def _ctime(name: str, parent: int) -> int:

@@ -177,18 +177,27 @@ class Snapshot:
         self._moving.clear()
         self._involved.clear()
 
-    def moved_all(self) -> None:
-        """Record that the announced moves were made."""
+    def moved_all(self, target: Parts) -> None:
+        """Record that the announced moves were made, of which the topmost went to `target`.
+
+        That a file was removed there before does not count any more: if nothing is there later, the user has
+        removed it.
+        """
+        if self.all_or_nothing:
+            self.journal.add("settled", display_path(target))
         self._stamps |= self._moving
         self._announced |= dict.fromkeys(self._moving, 0)
         self._moving.clear()
         self._involved.clear()
 
-    def done(self, parts: Parts, parent: int) -> None:
-        """Remember the stamp after a change, to notice changes by other programs before the next one."""
+    def done(self, parts: Parts, parent: int | None) -> None:
+        """Remember the stamp after a change, to notice changes by other programs before the next one.
+
+        `parent` is None after a removal: then there is none, even if another program has made a file there.
+        """
         self._announced[parts] = 0
         if parts in self._stamps:
-            self._stamps[parts] = stamp_at(parent, parts[-1])
+            self._stamps[parts] = None if parent is None else stamp_at(parent, parts[-1])
 
     def is_as_left(self, path: str, stamp: Stamp | None) -> bool:
         """Whether the run has changed a path, which has this stamp now, and no other program has since."""
