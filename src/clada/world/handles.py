@@ -32,14 +32,12 @@ def open_file(name: str, below: int | None = None) -> int:
     return os.open(name, READ, dir_fd=below)
 
 
-def open_descendant(root: str, path: str, *, make: bool = False) -> int:
-    """Open a directory by its path below a root, without links; with `make`, create missing ones."""
+def open_descendant(root: str, path: str) -> int:
+    """Open a directory by its path below a root, without links."""
     handle = open_directory(root)
     for name in path.split("/") if path else ():
         above = handle
         try:
-            if make:
-                make_directory(name, above)
             handle = open_directory(name, above)
         finally:
             os.close(above)

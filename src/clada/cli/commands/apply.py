@@ -274,10 +274,7 @@ def _has_uncommitted_work(options: dict[str, Any]) -> bool:
 
     try:
         found = repository.find(options["workspace"], named=options["repository"])
-        git = hardened_git(found)
-        seen = work_tree_status(
-            git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"}), found.prefix
-        )
+        seen = work_tree_status(hardened_git(found, refresh=False), found.prefix)
     except CladaError:
         return False  # the run itself will say what is wrong
     answers = {os.path.realpath(path) for path in options["uncommitted"]}

@@ -196,8 +196,7 @@ class BranchCommits:
         """Raise what `before` would raise, and touch nothing."""
         with os_errors_as_git_errors():
             check(self._repository, dry=True)
-            git = hardened_git(self._repository)
-            git = git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
+            git = hardened_git(self._repository, refresh=False)
             self._refuse_without_identity(git)
             self._selection.to_record(git, planned, consent)
 

@@ -73,9 +73,9 @@ class Git(Value):
             raise git_call_error(arguments[0], result)
         return result.output
 
-    def check_word(self, *arguments: str, stdin: bytes = b"", **variables: str) -> str:
+    def check_word(self, *arguments: str) -> str:
         """Run git and return the one word that it printed; raise CladaError if it fails, or prints none."""
-        word = self.check_output(*arguments, stdin=stdin, **variables).decode().strip()
+        word = self.check_output(*arguments).decode().strip()
         if not word:
             raise CladaError("git_operation_failed", f"git {arguments[0]} does not answer", "try again")
         return word
@@ -115,9 +115,13 @@ def git_call_error(subcommand: str, result: GitOutput) -> CladaError:
     )
 
 
-def hardened_git(repository: Repository) -> Git:
-    """Return git, hardened against the repository's configuration as it is now."""
-    return _git(repository, (*SETTINGS, *_disabled_drivers(configuration(repository))))
+def hardened_git(repository: Repository, *, refresh: bool = True) -> Git:
+    """Return git, hardened against the repository's configuration as it is now.
+
+    Without `refresh`, `git status` leaves the index, which is the user's, as it is.
+    """
+    git = _git(repository, (*SETTINGS, *_disabled_drivers(configuration(repository))))
+    return git if refresh else git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
 
 
 def configuration(repository: Repository) -> list[tuple[str, str, str]]:

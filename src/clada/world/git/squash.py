@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from clada.errors import CladaError
 from clada.world.git.commit import make_commit, read_head
 from clada.world.git.git import git_call_error, hardened_git
 from clada.world.git.index import check
-from clada.world.git.repository import os_errors_as_git_errors
+from clada.world.git.repository import git_error, os_errors_as_git_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,11 +56,11 @@ def _check_tip(git: Git, head: str, hashes: Collection[str]) -> tuple[str, tuple
     for commit, parents, subject in rows:
         if commit not in hashes:
             what = f'commit {commit[:SHORT]} ("{subject}") is not of these runs, and is above one that is'
-            raise _squash_error(what, "name all runs since then, or use git rebase --interactive")
+            raise git_error(what, "name all runs since then, or use git rebase --interactive")
         if " " in parents:
-            raise _squash_error(f"commit {commit[:SHORT]} is a merge", "use git rebase --interactive")
+            raise git_error(f"commit {commit[:SHORT]} is a merge", "use git rebase --interactive")
     if not rows:
-        raise _squash_error("there is no commit", "git log")
+        raise git_error("there is no commit", "git log")
     return rows[-1][0], tuple(rows[-1][1].split())
 
 
@@ -69,10 +68,6 @@ def _refuse_pushed(git: Git, oldest: str) -> None:
     """Refuse if a remote branch has the oldest commit: it then has to stay."""
     words = ("for-each-ref", f"--contains={oldest}", "--format=%(refname:short)", "--count=1", "refs/remotes")
     if name := git.check_output(*words).decode(errors="replace").strip():
-        raise _squash_error(
+        raise git_error(
             f"commit {oldest[:SHORT]} was pushed: {name} has it", "git log --oneline @{upstream}.."
         )
-
-
-def _squash_error(message: str, hint: str) -> CladaError:
-    return CladaError("git_operation_failed", message, hint)

@@ -43,9 +43,7 @@ def ignored_now(store: Store) -> frozenset[str]:
     from clada.world.git.git import hardened_git
     from clada.world.record.git_files import ignored_paths
 
-    git = hardened_git(store.repository)
-    git = git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
-    return ignored_paths(git, store.prefix)
+    return ignored_paths(hardened_git(store.repository, refresh=False), store.prefix)
 
 
 def no_longer(store: Store, before: Iterable[str]) -> list[str]:

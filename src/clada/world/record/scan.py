@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from clada.errors import CladaError
@@ -24,7 +25,7 @@ from clada.world.handles import NO_FOLLOW, OWNER_ALL
 from clada.world.record import git_files, history
 from clada.world.record.journal import Journal, read_journal
 from clada.world.record.snapshot import MB, Snapshot
-from clada.world.record.states import ABSENT, State, states_of
+from clada.world.record.states import ABSENT, State, stamp_at, states_of
 from clada.world.record.tree_diff import WORKSPACE, format_paths, is_cache
 from clada.world.secrets.names import looks_secret
 
@@ -114,14 +115,6 @@ def scan_separate(workspace: str, directories: Iterable[str]) -> Stamps:
         else:
             found[f"{directory}//"] = Stamp.of(os.lstat(top), listing=True)
     return found
-
-
-def stamp_below(workspace: str, path: str) -> Stamp | None:
-    """Return the stamp of a path below the workspace; None where there is nothing."""
-    try:
-        return Stamp.at(os.path.join(workspace, path))
-    except OSError:
-        return None
 
 
 def _changed_modes(before: Stamps, now: Stamps) -> list[tuple[str, int, int]]:
@@ -249,7 +242,7 @@ class TreeScan:
         """Scan again, and record what the command has changed. `own_git`: it was a git command."""
         git = self._git()
         now, changed = self._changed_paths(git)
-        if git and changed and not own_git and self._index_has_changed(git):
+        if git and changed and not own_git:
             others = self._changed_in_index(git).intersection(changed)
             self.others += sorted(others)
             changed = [path for path in changed if path not in others]
@@ -270,13 +263,7 @@ class TreeScan:
         if self.store.repository is None:
             return None
         check_identity(self.store.repository)
-        git = hardened_git(self.store.repository)
-        # Otherwise `git status` would refresh the index, which is the user's.
-        return git.replace(variables={**git.variables, "GIT_OPTIONAL_LOCKS": "0"})
-
-    def _index_has_changed(self, git: Git) -> bool:
-        """Whether something was staged or committed since the scan before the command."""
-        return _read(self._index) != _read(os.path.join(git.variables["GIT_DIR"], "index"))
+        return hardened_git(self.store.repository, refresh=False)
 
     def _copy_index(self, git: Git) -> None:
         data = _read(os.path.join(git.variables["GIT_DIR"], "index"))
@@ -389,7 +376,7 @@ class TreeScan:
     def _record(self, git: Git | None, paths: list[str], now: Stamps) -> None:
         """Record the differences at these paths in the journal."""
         for path, before, after in self._differences(git, paths):
-            stamp = stamp_below(self.store.workspace, path)
+            stamp = stamp_at(None, os.path.join(self.store.workspace, path))
             if not is_same_save(stamp, now.get(path)):
                 self.others.append(path)  # it was saved after the command had ended
                 continue
@@ -426,6 +413,8 @@ class TreeScan:
 
     def _changed_in_index(self, git: Git) -> set[str]:
         """Return the paths that were staged, or committed, since the scan before the command."""
+        if _read(self._index) == _read(os.path.join(git.variables["GIT_DIR"], "index")):
+            return set()
         was, now = (git_files.entries(git, index) for index in (self._index, ""))
         prefix = self.store.prefix
         return {
@@ -433,14 +422,9 @@ class TreeScan:
         }
 
     def _remove_files(self) -> None:
-        for path in (
-            self._index,
-            self._sidecar,
-        ):  # the sidecar last: it says that there is something to remove
-            try:
+        for path in (self._index, self._sidecar):  # the sidecar last: it shows that there is more to remove
+            with suppress(FileNotFoundError):
                 os.unlink(path)
-            except FileNotFoundError:
-                continue
 
 
 def find_suspects(store: Store, number: int, settings: Settings) -> None:

@@ -110,7 +110,7 @@ def size_at(parent: int, name: str) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def stamp_at(parent: int, name: str) -> Stamp | None:
+def stamp_at(parent: int | None, name: str) -> Stamp | None:
     """Return the stamp of a file; None where there is none, or it cannot be read."""
     try:
         return Stamp.at(name, parent)

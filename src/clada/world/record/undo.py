@@ -14,7 +14,7 @@ from clada.world.files.workspace import Workspace
 from clada.world.git import index, repository
 from clada.world.git.branch import BranchCommits
 from clada.world.git.git import hardened_git
-from clada.world.git.repository import os_errors_as_git_errors
+from clada.world.git.repository import git_error, os_errors_as_git_errors
 from clada.world.git.staging import mark_not_checked_out
 from clada.world.record import history
 from clada.world.record.recorder import Recorder, RunToRecord
@@ -65,7 +65,7 @@ def undo(
     """
     store = find_store(settings.workspace, confined=settings.sandbox != "off")
     if not os.path.isdir(store.runs):
-        raise _error(NO_RUN, describe_other_workspaces(store) or LISTED)
+        raise git_error(NO_RUN, describe_other_workspaces(store) or LISTED)
     with os_errors_as_git_errors(), store.lock(settings.lock_timeout, waiting):
         run, stopped = _choose_run(store, number)
         journals = _journals(store, run)
@@ -153,7 +153,7 @@ def _nothing_to_undo(store: Store, run: RecordedRun, changes: RunChanges) -> Cla
     older = (each for each in history.runs(store) if each.number < run.number)
     before = next((each.number for each in older if _changed_something(store, each)), None)
     hint = f"clada undo {before}" if before and lost else LISTED
-    return _error(f"run {run.number} {what}{lost}", hint)
+    return git_error(f"run {run.number} {what}{lost}", hint)
 
 
 def _branch(store: Store, settings: Settings, record: str) -> BranchCommits | None:
@@ -181,17 +181,17 @@ def _choose_run(store: Store, number: int | None) -> tuple[RecordedRun, Recorded
     """Return the run to undo, and the undo of it that was stopped, if the last undo of it was."""
     runs = history.runs(store)
     if not runs:
-        raise _error(NO_RUN, describe_other_workspaces(store) or LISTED)
+        raise git_error(NO_RUN, describe_other_workspaces(store) or LISTED)
     if number is None:
         run = next((run for run in runs if _changed_something(store, run)), None)
         if run is None:
-            raise _error("no run changed anything", LISTED)
+            raise git_error("no run changed anything", LISTED)
     else:
         run = next((run for run in runs if run.number == number), None)
         if run is None:
-            raise _error(f"there is no run {number} for this workspace", LISTED)
+            raise git_error(f"there is no run {number} for this workspace", LISTED)
     if run.ended == "running":
-        raise _error(f"run {run.number} is still going", "wait for it, or end it")
+        raise git_error(f"run {run.number} is still going", "wait for it, or end it")
     if run.undoes and run.ended in STOPPED:
         run = next((each for each in runs if each.number == run.undoes), run)
     last = next((each for each in runs if each.undoes == run.number), None)
@@ -215,7 +215,7 @@ def _journals(store: Store, run: RecordedRun) -> list[str]:
     paths = [store.journal(each) for each in numbers]
     for number, path in zip(numbers, paths, strict=True):
         if not os.path.exists(path):
-            raise _error(f"the journal of run {number} is gone", "git log may have what it changed")
+            raise git_error(f"the journal of run {number} is gone", "git log may have what it changed")
     return paths
 
 
@@ -251,7 +251,7 @@ def _plan_steps(
     since = [path for path in since if path not in left and path not in changes.suspects]
     steps = [step for step in found.steps if step.path not in changes.suspects]
     if since:
-        raise _error(
+        raise git_error(
             f"changed since run {run.number}: {format_paths(since)}",
             "undo the later runs first, or put these files back as that run left them",
         )
@@ -342,7 +342,3 @@ def describe_other_workspaces(store: Store) -> str | None:
         return None
     named = f"the repository has runs of other workspaces: {format_paths(others)}"
     return f"{named}\nclada history --workspace={quote(others[0])}"
-
-
-def _error(message: str, hint: str) -> CladaError:
-    return CladaError("git_operation_failed", message, hint)

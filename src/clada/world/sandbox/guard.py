@@ -16,7 +16,7 @@ from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.files import paths
 from clada.world.files.stat import Stamp
-from clada.world.handles import OWNER_ALL, open_directory, open_file, read, remove_tree
+from clada.world.handles import OWNER_ALL, make_directory, open_directory, open_file, read, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Guard:
 
     def _move(self, source: str, target: str) -> None:
         for folder in folders_above([target]):
-            _make_directory(folder, self._workspace)
+            make_directory(folder, self._workspace)
         os.rename(source, target, src_dir_fd=self._workspace, dst_dir_fd=self._workspace)
 
     def _remove(self, path: str) -> None:
@@ -184,7 +184,7 @@ class Guard:
         entry = self._before[path]
         status, content = entry.status, entry.content or b""
         if stat.S_ISDIR(status.st_mode):
-            _make_directory(path, self._workspace)
+            make_directory(path, self._workspace)
         elif entry.content is None:
             raise OSError(errno.EFBIG, "its content was not remembered")
         else:
@@ -299,10 +299,3 @@ def folders_above(paths: Iterable[str]) -> list[str]:
         while path := path.rpartition("/")[0]:
             found.add(path)
     return sorted(found)
-
-
-def _make_directory(path: str, directory: int) -> None:
-    try:
-        os.mkdir(path, dir_fd=directory)
-    except FileExistsError:
-        return
