@@ -9,7 +9,7 @@ from clada.cli.presenter import Presenter
 from clada.cli.questions import HELP, TERMINAL_IS_GONE, answer_by_key, opened_terminal
 from clada.cli.terminal import Terminal
 from clada.errors import CladaError
-from clada.report.diff import diff_lines
+from clada.report.diff import report_diff
 from clada.run import execute, plan_for
 from clada.selection import mask_of, preview, select, warnings
 from clada.text.escape import escape_controls
@@ -152,7 +152,7 @@ class Conversation:
 
     def _diff(self, report: Report) -> Pages:
         pages = Pages(self._options["color"], self._terminal)
-        pages.say(diff_lines(report.changes, report.modes, mask_of(report)))
+        pages.say(report_diff(report))
         pages.close()
         return pages
 

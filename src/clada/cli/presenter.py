@@ -105,6 +105,7 @@ class Presenter:
 
     def finish(self, report: Report) -> None:
         """Show the end of the output: buffered lines, the diff of a dry run, failures, the summary."""
+        self.console.pause()  # no progress line below the end
         buffered, self.mode = self._buffered, "stream" if self.mode == "buffer" else self.mode
         parts: list[tuple[str, Callable[[], None]]] = []
         if buffered:
