@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 
 from clada.errors import CladaError, reason
 from clada.values import Value
@@ -108,7 +109,8 @@ class Target(Value):
         finally:
             os.close(fd)
             if waiting is not None:
-                _discard(waiting.folder, waiting.name)
+                with suppress(OSError):  # the error that led here is being raised already
+                    os.unlink(waiting.name, dir_fd=waiting.folder)
                 self._forget_name(waiting)
 
     def _open_new(self, *, named: bool) -> tuple[int, _Name | None]:
@@ -205,7 +207,8 @@ def _copy_metadata(fd: int, target: Target, mode: int | None) -> None:
         if not bare:
             attributes = read_xattrs(target.parent, target.name)
             if ACL in attributes and not same_group:
-                raise _acl_group_error()
+                message = "its access control list cannot be kept: its group is not ours"
+                raise CladaError("permission_denied", message)
             set_xattrs(fd, attributes)
         if mode is None:
             mode = _safe_mode(stat.S_IMODE(old.st_mode), same_owner=same_owner, same_group=same_group)
@@ -264,13 +267,6 @@ def _link(fd: int, parent: int, name: str) -> bool:
     except (PermissionError, FileNotFoundError):
         raise _OutOfReachError from None
     return True
-
-
-def _discard(parent: int, name: str) -> None:
-    try:
-        os.unlink(name, dir_fd=parent)
-    except OSError:
-        return  # the error that led here is being raised already
 
 
 # Extended attributes: the access control list of a file, and other metadata. A file that takes another's
@@ -337,8 +333,3 @@ def set_xattrs(handle: int, xattrs: Xattrs) -> None:
 def _xattr_error(name: str, error: OSError) -> CladaError:
     what = "access control list" if name == ACL else f"extended attribute {name}"
     return CladaError("permission_denied", f"its {what} cannot be kept: {reason(error)}")
-
-
-def _acl_group_error() -> CladaError:
-    """Return the error of an access control list that would apply to another group."""
-    return CladaError("permission_denied", "its access control list cannot be kept: its group is not ours")

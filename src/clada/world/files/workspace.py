@@ -325,7 +325,10 @@ class Workspace(WorkspaceReader):
             for parts, parent in (old, new):
                 self._directories.confirm(parts[:-1], parent)
             last = (new[0], old[0]) if is_new else (old[0], new[0])
-            if self._snapshot is None or all(map(self._is_as_saved, (*below, *last))):
+            if self._snapshot is None or all(
+                self._snapshot.is_as_kept(parts, self._directories.handle(parts[:-1]))
+                for parts in (*below, *last)
+            ):
                 return is_new
             self._snapshot.retract_move()
         raise change_error("while it was being moved")
@@ -345,12 +348,6 @@ class Workspace(WorkspaceReader):
         if snapshot.moved[-1:] != [(source, target)]:
             snapshot.moved.append((source, target))
         return below
-
-    def _is_as_saved(self, parts: Parts) -> bool:
-        """Whether a path is unchanged since it was saved; asked right before it is changed."""
-        return self._snapshot is None or self._snapshot.is_as_kept(
-            parts, self._directories.handle(parts[:-1])
-        )
 
     def adopt(self, parts: Parts, folder: int, state: State, started: int) -> None:
         """Move a file here from a directory outside the workspace, on the same file system.

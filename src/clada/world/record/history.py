@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from zlib import crc32
 
 from clada.grammar import read_number
@@ -71,9 +72,7 @@ class RecordedRun(Value):
 
 def runs(store: Store) -> list[RecordedRun]:
     """Return the recorded runs of this workspace, newest first."""
-    where = "" if store.outside else "WHERE prefix = :prefix"
-    found = _select(store, where, prefix=os.fsencode(store.prefix))
-    return [_with_current_end(store, run) for run in found]
+    return [_with_current_end(store, run) for run in _select_here(store)]
 
 
 def all_runs(store: Store) -> list[RecordedRun]:
@@ -83,28 +82,30 @@ def all_runs(store: Store) -> list[RecordedRun]:
 
 def run_with_number(store: Store, number: int) -> RecordedRun | None:
     """Return the run of this workspace that has a number."""
-    where = "WHERE number = :number" + ("" if store.outside else " AND prefix = :prefix")
-    found = _select(store, where, number=number, prefix=os.fsencode(store.prefix))
+    found = _select_here(store, "number = :number", number=number)
     return _with_current_end(store, found[0]) if found else None
 
 
 def last_number(store: Store) -> int:
     """Return the number of the last run of this workspace; 0 if there is none."""
-    where = "" if store.outside else "WHERE prefix = :prefix"
-    found = _select(store, where, limit=1, prefix=os.fsencode(store.prefix))
+    found = _select_here(store, limit=1)
     return found[0].number if found else 0
 
 
 def other_workspaces(store: Store) -> list[str]:
     """Return the other workspaces in the repository that have runs, the last used first."""
-    prefixes = dict.fromkeys(run.prefix for run in all_runs(store) if not _is_here(store, run))
+    others = () if store.outside else (run for run in all_runs(store) if run.prefix != store.prefix)
+    prefixes = dict.fromkeys(run.prefix for run in others)
     root = store.workspace.removesuffix(f"/{store.prefix}".rstrip("/")) if store.prefix else store.workspace
     return [os.path.join(root, prefix).rstrip("/") for prefix in prefixes]
 
 
-def _is_here(store: Store, run: RecordedRun) -> bool:
-    """Whether a run was in this workspace, and not in another part of its repository."""
-    return store.outside or run.prefix == store.prefix
+def _select_here(
+    store: Store, which: str = "TRUE", limit: int | None = None, **values: object
+) -> list[RecordedRun]:
+    """Return those of the runs that were in this workspace, and not in another part of its repository."""
+    where = f"WHERE {which} AND prefix = :prefix" if not store.outside else f"WHERE {which}"
+    return _select(store, where, limit, prefix=os.fsencode(store.prefix), **values)
 
 
 def _select(store: Store, where: str = "", limit: int | None = None, **values: object) -> list[RecordedRun]:
@@ -259,10 +260,8 @@ def prune(store: Store, size: int, age: float) -> int:
 def _remove_journal(journal: str) -> None:
     """Remove a journal, and the scan that a killed run had beside it."""
     for path in (journal, f"{journal}.look", f"{journal}.index"):
-        try:
+        with suppress(FileNotFoundError):
             os.unlink(path)
-        except FileNotFoundError:
-            continue
 
 
 # Documents.
@@ -275,8 +274,7 @@ def document_key(document: bytes) -> str:
 
 def runs_with_key(store: Store, document: bytes) -> list[RecordedRun]:
     """Return the runs here whose document has the key of this one, newest first."""
-    where = "WHERE document = :key AND undoes = 0" + ("" if store.outside else " AND prefix = :prefix")
-    found = _select(store, where, key=document_key(document), prefix=os.fsencode(store.prefix))
+    found = _select_here(store, "document = :key AND undoes = 0", key=document_key(document))
     return [_with_current_end(store, run) for run in found]
 
 

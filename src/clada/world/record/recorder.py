@@ -163,7 +163,10 @@ class Recorder:
         if not settings.again and not to_record.resumes:
             refuse_again(self.store, to_record.document)
         number = history.next_number(self.store)
-        self._find_suspects(number - 1)
+        if self.store.was_scanning(number - 1):  # it was killed in a command: name what differs since
+            from clada.world.record.scan import find_suspects
+
+            find_suspects(self.store, number - 1, settings)
         if self.branch and to_record.planned is not None:
             self.branch.prepare(
                 to_record.planned, wide=to_record.wide, consent=to_record.consent, stop=to_record.stop
@@ -243,13 +246,6 @@ class Recorder:
                 f"{format_paths(done.replaced, None)} (clada undo brings these versions back)"
             )
         return done
-
-    def _find_suspects(self, number: int) -> None:
-        """If the run before was killed in a command, name what differs since, before more changes."""
-        if self.store.was_scanning(number):
-            from clada.world.record.scan import find_suspects
-
-            find_suspects(self.store, number, self._settings)
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
         if kind is not None:
