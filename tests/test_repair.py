@@ -209,7 +209,9 @@ def test_an_edit_that_is_already_there_is_not_to_be_sent_again(tmp_path: Path) -
     (tmp_path / "a.py").write_text("def total(items, tax_rate):\n    return 1\n", encoding="utf-8")
     document = answer("csl", "def total(items):", "def total(items, tax_rate):")
     report = clada.execute(document, workspace=tmp_path, git=False)
-    assert "send next: nothing: this edit is already applied" in report.text(for_llm=True)
+    text = report.text(for_llm=True)
+    assert "send next: nothing: this edit is already applied" in text
+    assert "Next: " not in text
     assert blocks_to_send(report) == []
 
 

@@ -69,9 +69,14 @@ def write_next(message: str, error_type: str, notation: str | None) -> str:
     return (found or BY_TYPE.get(error_type, "")).format(edit=edit, whole=whole)
 
 
+def is_already_applied(error: Error) -> bool:
+    """Return whether an edit failed because the file has its replacement already."""
+    return bool(error.hint and error.hint.startswith(ALREADY_THERE))
+
+
 def next_to_write(error: Error, notation: str | None) -> str:
     """Return what to write after an error; nothing where a corrected block follows."""
-    if error.hint and error.hint.startswith(ALREADY_THERE):
+    if is_already_applied(error):
         return "nothing: this edit is already applied"
     return "" if error.repairs else write_next(error.message, error.type, notation)
 

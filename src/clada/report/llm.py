@@ -9,7 +9,14 @@ from clada.notations.detect import NOTHING_FOUND as NO_OPERATIONS
 from clada.notations.registry import NOTATIONS, UNKNOWN, title
 from clada.operations import find
 from clada.report import counted, failure_lines, status_line
-from clada.report.advice import error_for_model, next_to_write, task_for_model, without_flags, write_next
+from clada.report.advice import (
+    error_for_model,
+    is_already_applied,
+    next_to_write,
+    task_for_model,
+    without_flags,
+    write_next,
+)
 from clada.report.details import shortened
 from clada.text.escape import escape_controls, fence_for
 
@@ -198,9 +205,10 @@ def _to_correct(report: Report) -> str:
         return "Next: the group was rolled back. Correct the failed operations and send all of it again."
     ends = {_status_of(task) for task in report.tasks}
     done = "successful operations are kept; " if ends.intersection(FINISHED) else ""
-    failed = any(task.error for task in report.tasks) or report.error
+    errors = [task.error for task in report.tasks if task.error]
+    failed = report.error or not all(map(is_already_applied, errors)) or not (errors or report.not_applied)
     is_skipped = any(task.status == "skipped" and not task.ok for task in report.tasks)
-    again = ["the failed operations, corrected"] if failed or not report.not_applied else []
+    again = ["the failed operations, corrected"] if failed else []
     again += ["the skipped ones"] if is_skipped else []
     again += [f"the parts that were not applied, as {title(report.notation)}"] if report.not_applied else []
-    return f"Next: {done}send only {', and '.join(again)}."
+    return f"Next: {done}send only {', and '.join(again)}." if again else ""
