@@ -66,6 +66,17 @@ def make_shared_directory(path: str) -> None:
 # Checking.
 
 
+def is_process_gone(pid: int) -> bool:
+    """Whether there is no process of this number, of any user."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it belongs to another user
+    return False
+
+
 def is_link(name: str, below: int | None = None) -> bool:
     """Whether there is a symbolic link of this name."""
     return _has_kind(stat.S_IFLNK, name, below)

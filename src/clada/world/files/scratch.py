@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from clada.world.handles import OWNER_ALL, open_directory
+from clada.world.handles import OWNER_ALL, is_process_gone, open_directory
 from clada.world.xdg import state_home
 
 LEFTOVER = ".clada-tmp-"  # followed by the process ID and a random number
@@ -108,10 +108,4 @@ def _is_abandoned(name: str) -> bool:
         return False
     if not (pid.isascii() and pid.isdigit() and len(pid) <= MAX_DIGITS):
         return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass  # the process belongs to another user
-    return False
+    return is_process_gone(int(pid))

@@ -25,7 +25,7 @@ from clada.world.git.repository import (
     locked_refs,
     os_errors_as_git_errors,
 )
-from clada.world.handles import make_shared_directory
+from clada.world.handles import is_process_gone, make_shared_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,17 +274,7 @@ def _start_time(pid: int) -> str:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[19].decode()
     except (OSError, IndexError):
-        return "" if _is_gone(pid) else "?"
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+        return "" if is_process_gone(pid) else "?"
 
 
 def _unlink(path: str) -> None:
