@@ -12,7 +12,7 @@ from tools import release
 WALK = r"""
 set -eu
 python3 -m venv venv
-venv/bin/python -m pip install -q --no-deps "$WHEEL"   # rich is an ornament: it works without
+venv/bin/python -m pip install -q --no-deps "$WHEEL"   # it works without Pygments and markdown-it-py
 PATH="$PWD/venv/bin:$PATH"
 clada --version
 mkdir project && cd project

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import compileall
-import importlib.util
 import json
 import os
 import shutil
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = ROOT / "src" / "clada"
-NEEDED = ("rich",)
 NOBODY = 65534
 LONG = 600.0  # seconds after which a run counts as hanging
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -221,13 +219,11 @@ def document(*operations: dict[str, Any]) -> str:
 
 @cache
 def library() -> str:
-    """Return a folder with clada and what it needs, compiled, which every user can read."""
+    """Return a folder with clada, compiled, which every user can read."""
     folder = Path(tempfile.mkdtemp(prefix="clada-attack-library-"))
     folder.chmod(0o755)
-    for source in (SOURCE, *map(_package, NEEDED)):
-        if source is not None:
-            half_written = shutil.ignore_patterns("*.pyc.*")  # by another process, and soon gone
-            shutil.copytree(source, folder / source.name, ignore=half_written)
+    half_written = shutil.ignore_patterns("*.pyc.*")  # by another process, and soon gone
+    shutil.copytree(SOURCE, folder / SOURCE.name, ignore=half_written)
     compileall.compile_dir(folder, quiet=1)
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -235,11 +231,6 @@ def library() -> str:
 
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return str(folder)
-
-
-def _package(name: str) -> Path | None:
-    found = importlib.util.find_spec(name)
-    return Path(found.origin).parent if found and found.origin else None
 
 
 @cache

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Modules that a run loads late; a document writes files of these names, and the next one runs commands.
 MODULES = """
-select _thread fcntl ctypes struct fnmatch shlex tomllib unicodedata rich json subprocess difflib datetime
+select _thread fcntl ctypes struct fnmatch shlex tomllib unicodedata pygments json subprocess difflib datetime
 tempfile marshal resource termios pty hashlib
 """.split()
 # Modules that Python loads before clada has a say: a document may not write these where Python looks.

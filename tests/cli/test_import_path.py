@@ -29,7 +29,7 @@ LATE = (
     "shlex",
     "tomllib",
     "unicodedata",
-    "rich",
+    "pygments",
 )
 MODULE = 'import os\nos.write(2, b"LOADED FROM THE WORKSPACE: " + __name__.encode())\n'
 READ = "<---RUN--->\nls\n<---END--->\n<---RUN--->\ngit status\n<---END--->\n"

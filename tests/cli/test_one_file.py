@@ -1,4 +1,4 @@
-"""clada.pyz, the one-file build: by a bare Python, with an empty home, without rich and other packages."""
+"""clada.pyz, the one-file build: by a bare Python, with an empty home, without any other package."""
 
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
