@@ -64,18 +64,10 @@ _MISPLACED = re.compile(
     r"^[ \t]*+:(?:start|end)_line:[ \t]*+[0-9]*+[ \t]*+$|\A[ \t]*+-{5,9}[ \t]*+$", re.MULTILINE
 )
 _OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
-# The two other forms. Each text ends at the first closing tag, or word, after it.
-_TAGGED = re.compile(
-    rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?((?:(?!</\2>).)*+)</\2>"
-    rb"\s*+<new_code>\n?((?:(?!</new_code>).)*+)</new_code>\s*+</edit>",
-    re.DOTALL,
-)
-_HELPER = re.compile(
-    rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(?:OVERWRITE>>>[ \t]*+"
-    rb"|SEARCH>>>[ \t]*+(?=\n)((?:(?!\n<<<REPLACE>>>).)*+)\n<<<REPLACE>>>[^\n]*+)(?=\n)"
-    rb"((?:(?!\n<<<END>>>).)*+)\n<<<END>>>",
-    re.DOTALL,
-)
+# The two other forms: how each opens, with its path, and the texts that come one after the other.
+_TAGGED = re.compile(rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?")
+_TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"\s*+</edit>")
+_HELPER = re.compile(rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
 
 
 class Blocks:
@@ -241,30 +233,55 @@ class Blocks:
         fields = {} if path is None else {"path": path}
         return self.reading.invalid("edit", span[0], span, message, None, **fields)
 
-    def _read_tagged(self, at: int, found: Match[bytes] | None) -> int:
-        """Read an edit in tags."""
-        if not found:
-            raise UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True)
-        old, new = (end_with_line_break(text.decode()) for text in found.group(3, 4))
-        return self._add_form(found, old, new)
+    def _read_tagged(self, at: int, opened: Match[bytes] | None) -> int:
+        """Read an edit in tags; each text ends with the first closing tag."""
+        data, limit, wrong = (
+            self.data,
+            self.reading.end,
+            UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True),
+        )
+        if not opened:
+            raise wrong
+        tag = opened.group(2)
+        old_end = data.find(b"</%b>" % tag, opened.end(), limit)
+        new = _TAGGED_NEW.match(data, old_end + len(tag) + 3, limit) if old_end >= 0 else None
+        new_end = data.find(b"</new_code>", new.end(), limit) if new else -1
+        end = _TAGGED_END.match(data, new_end + len("</new_code>"), limit) if new_end >= 0 else None
+        if not new or not end:
+            raise wrong
+        texts = (data[opened.end() : old_end], data[new.end() : new_end])
+        self._add_form((at, end.end()), opened, *(end_with_line_break(text.decode()) for text in texts))
+        return end.end()
 
-    def _read_helper(self, at: int, found: Match[bytes] | None) -> int:
+    def _read_helper(self, at: int, opened: Match[bytes] | None) -> int:
         """Read an edit, or a whole file, between words in angles, each at the start of a line."""
-        if not found:
-            raise UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True)
-        # Each text has the line break before it, and the one after it stands before the next word.
-        old, new = (f"{text[1:].decode()}\n" if text else "" for text in found.group(2, 3))
-        is_edit = found.group(2) is not None
-        return self._add_form(found, old if is_edit else None, "" if new == " \n" else new)
+        data, limit, wrong = (
+            self.data,
+            self.reading.end,
+            UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True),
+        )
+        if not opened:
+            raise wrong
+        start, old = opened.end(), None
+        if opened.group(2) == b"SEARCH":
+            old_end = data.find(b"\n<<<REPLACE>>>", start, limit)
+            old, start = data[start + 1 : old_end + 1].decode(), line_end(data, old_end + 1, limit)
+            if old_end < 0:
+                raise wrong
+        new_end = data.find(b"\n<<<END>>>", start, limit)
+        if new_end < 0:
+            raise wrong
+        new = data[start + 1 : new_end + 1].decode()
+        self._add_form((at, new_end + len("\n<<<END>>>")), opened, old, "" if new == " \n" else new)
+        return new_end + len("\n<<<END>>>")
 
-    def _add_form(self, found: Match[bytes], old: str | None, new: str) -> int:
-        path, span = found.group(1).decode().strip() or None, found.span()
+    def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
+        path = opened.group(1).decode().strip() or None
         if old is None and path:
             self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
         self._path, self._end = path, span[1]
-        return span[1]
 
 
 def _path_in_a_fence(above: Iterable[bytes]) -> str | None:
