@@ -166,7 +166,11 @@ def _long_arguments(user: User) -> Iterator[Row]:
             place.give()
             operations = [run(f"grep -c {words}"), run(f"echo {words}")]
             result = place.clada(document(*operations), "--no-git", "--summary=none")
-        lines = [line[:60] for line in result.out.splitlines() if ":exec]" not in line]
+        lines = [
+            line[:60]
+            for line in result.out.splitlines()
+            if line.startswith("[task-") and ":exec]" not in line
+        ]
         clean = result.code == 1 and "Traceback" not in result.err and "internal error" not in result.out
         yield Row(
             f"arguments: {name}",
