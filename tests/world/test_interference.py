@@ -204,10 +204,11 @@ def test_a_link_that_takes_a_directorys_place_leads_nowhere(tmp_path: Path, oper
 # The same by strace: a process of its own, stopped at each of its system calls.
 
 DRIVER = """
-import os, shutil, sys
+import os, shutil, sys, time
 import clada
 plan = clada.parse(sys.argv[1])
 shutil.copytree(".", "../warm")
+time.sleep(0.05)  # a younger file is compared by content, with more calls
 clada.execute(plan, workspace="../warm", git=False)  # loads all modules
 with open("../pid", "w") as file:
     file.write(str(os.getpid()))
@@ -281,6 +282,7 @@ def _stopped(scene: Scene, running: subprocess.Popen[bytes]) -> int | None:
 def test_the_same_holds_at_every_system_call(tmp_path: Path, operation: str, action: str) -> None:
     """The process is stopped after each of them, and goes on when the other program has acted."""
     document = DOCUMENTS[operation]
+    _system_calls(Scene(tmp_path / "first"), document)  # makes the directory of scratch files
     calls = _system_calls(Scene(tmp_path / "plain"), document)
     assert len(calls) > 10
     acted = 0
