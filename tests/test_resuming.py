@@ -3,20 +3,18 @@
 # ruff: noqa: D103 (the name of a test says what holds)
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.test_atomic import start, tree, wait_until
 
 import clada
 from clada.resuming import resume
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Each would do harm if it was done twice.
 STEPS = (
@@ -87,6 +85,14 @@ def test_the_same_document_again_is_refused_where_parts_of_it_were_done(tmp_path
 def test_it_is_refused_after_a_resume_that_did_nothing_more(tmp_path: Path) -> None:
     execute(tmp_path, STEPS[0] + GATE)
     assert not resume(tmp_path).ok
+    assert refused(tmp_path, STEPS[0] + GATE) == REFUSED
+
+
+def test_it_is_refused_where_the_journal_of_its_first_run_is_gone(tmp_path: Path) -> None:
+    execute(tmp_path, STEPS[0] + GATE)
+    assert not resume(tmp_path).ok
+    [journal] = Path(os.environ["XDG_STATE_HOME"]).glob("clada/*/runs/1")
+    journal.unlink()
     assert refused(tmp_path, STEPS[0] + GATE) == REFUSED
 
 

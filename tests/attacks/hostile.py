@@ -177,7 +177,7 @@ def read_a_cache_beside_programs() -> None:
 
 def read_a_project_beside_programs() -> None:
     """Read the secrets of a project that has a folder of PATH."""
-    _has_secret(f"{HOME}/work/production.env")
+    _has_secret(f"{HOME}/projects/production.env")
 
 
 def read_other_homes() -> None:

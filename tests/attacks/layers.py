@@ -28,7 +28,7 @@ ESCAPES = ROOT / "tests" / "world" / "sandbox_escapes.py"
 CALLS = ROOT / "tests" / "world" / "sandbox_calls.py"
 HOSTILE = ROOT / "tests" / "attacks" / "hostile.py"
 # What lies beside folders of PATH.
-BESIDE_PROGRAMS = (".config/tool/token", ".cache/tool/token", "work/production.env")
+BESIDE_PROGRAMS = (".config/tool/token", ".cache/tool/token", "projects/production.env")
 STOPPED = "stopped, nothing changed outside"
 # Judged by what is different outside, for the program itself cannot tell, or it has one of its own.
 BY_EFFECT = """

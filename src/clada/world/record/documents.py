@@ -137,8 +137,8 @@ def _were_put_back(store: Store, runs: Sequence[RecordedRun | None]) -> bool:
     from clada.world.record.tree_diff import RunChanges
 
     journals = [store.journal(run.number) for run in runs if run and not run.commands]
-    if len(journals) < len(runs):
-        return False  # a command may have had other effects
+    if len(journals) < len(runs) or not all(map(os.path.exists, journals)):
+        return False  # a command may have had other effects, and a run without a journal any
     with RunChanges(journals) as changes, Workspace(store.workspace) as workspace:
         return all(current_state(workspace, each.parts).is_like(each.before) for each in changes.paths)
 
