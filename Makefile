@@ -1,5 +1,5 @@
 # The commands of the project. Each sets up what it needs in .venv, and is quick the second time.
-.PHONY: demo test test-slow test-all check cover bench screenshots cases docs applybench pyz pythons release clean
+.PHONY: demo test test-slow test-all check cover bench screenshots cases docs applybench pyz pythons newest-python release clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +15,7 @@ demo: $(VENV)/.run          ## show the main job on an example answer
 test: check                 ## style, types, and all tests that are not slow; TESTS="tests/mcp" for some
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
-test-slow: $(VENV)/.dev     ## the slow tests alone: kills, races, attacks, browsers, whole tables
+test-slow: $(VENV)/.dev     ## the slow tests alone: kills, races, attacks, browsers, packages, whole tables
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow $(TESTS)
 
 test-all: test test-slow    ## all tests
@@ -48,10 +48,14 @@ pyz: $(VENV)/.run           ## clada as one file, build/clada.pyz, for every Pyt
 	$(BIN)/python -m tools.build_pyz build/clada.pyz
 
 # What depends on the version of Python: parsing, text, operations and the command line.
-QUICK_HALF := tests/cli tests/notations tests/operations tests/text tests/test_answers.py tests/test_cases.py
+NEWEST := tests/operations tests/text tests/test_answers.py tests/test_cases.py tests/test_syntax.py
+QUICK_HALF := $(NEWEST) tests/cli tests/notations
 
 pythons: $(VENV)/.run       ## the quick half of the tests under every Python from 3.11 on; TESTS="tests/mcp" for others
 	$(BIN)/python -m tools.pythons tests -n $(WORKERS) $(or $(TESTS),$(QUICK_HALF))
+
+newest-python: $(VENV)/.run ## what most depends on Python, under the newest one, with warnings as errors
+	$(BIN)/python -m tools.pythons newest -n $(WORKERS) $(or $(TESTS),$(NEWEST))
 
 release: $(VENV)/.dev       ## build and check all packages; TAG=1 tags the version
 	$(BIN)/python -m tools.release $(if $(TAG),--tag)

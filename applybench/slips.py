@@ -41,7 +41,6 @@ class Draft:
     right: tuple[str, ...]
     before: str | None = None  # where it is not the task's own
     neighbour: str | None = None  # the other file after an applier saw which file was meant
-    any_trailing_blanks: bool = False  # whether blanks at the ends of lines do not count
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,10 @@ def trailing_blanks(s: Setting) -> Draft | None:
     slipped = [
         _map_lines(hunk, lambda sign, t: t + "  " if t in chosen and sign != "+" else t) for hunk in hunks
     ]
-    # Kept lines may come out as the file has them, or as the answer has them.
     label = _strict(s, "search/replace V4A MCP_edit_file")
     if s.format in CALLS and any(len(hunk.old) == 1 for hunk in slipped):
         label = LENIENT  # a text within a line is taken as it is
-    return Draft(s.render(slipped), label, (s.task.after,), any_trailing_blanks=True)
+    return Draft(s.render(slipped), label, (s.task.after,))
 
 
 def tabs_for_blanks(s: Setting) -> Draft | None:

@@ -1,4 +1,4 @@
-"""An agent: a model is told how to answer, clada does what it says, and tells it what came of that."""
+"""An agent loop: a model answers, clada carries out the answer and reports back to the model."""
 
 import json
 import os
@@ -11,7 +11,7 @@ ROUNDS, NO_OPERATIONS = 20, 3  # rounds at most; the exit code of an answer with
 
 
 def ask(messages: list[dict[str, str]]) -> str:
-    """Return what the model says: any server will do that speaks OpenAI's protocol."""
+    """Return the model's answer, from any server that speaks OpenAI's protocol."""
     request = urllib.request.Request(
         f"{os.environ['MODEL_URL']}/chat/completions",
         json.dumps({"model": os.environ["MODEL"], "messages": messages}).encode(),
@@ -22,7 +22,7 @@ def ask(messages: list[dict[str, str]]) -> str:
 
 
 def work(task: str, workspace: str = ".") -> bool:
-    """Let the model work on a task until it has nothing more to do; return whether it came to an end."""
+    """Let the model work on a task; return whether it was done within the rounds."""
     rules = f"{clada.instructions('csl', workspace)}\nWhen all is done, say so, without any operation."
     messages = [{"role": "system", "content": rules}, {"role": "user", "content": task}]
     for _ in range(ROUNDS):
@@ -37,4 +37,4 @@ def work(task: str, workspace: str = ".") -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if work(sys.argv[1]) else "the model found no end")
+    sys.exit(0 if work(sys.argv[1]) else f"not done after {ROUNDS} rounds")

@@ -1,4 +1,4 @@
-"""The loop of docs/agents.md is examples/agent.py, and works with a model that errs first."""
+"""The loop of docs/workflows/agent-loop.md is examples/agent.py, and works with a model that errs first."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LOOP = ROOT / "examples" / "agent.py"
+PAGE = ROOT / "docs" / "workflows" / "agent-loop.md"
 WRONG, RIGHT = 'print("Hallo")', 'print( "Hallo" )'
 EDIT = '<---SEARCH file="hello.py"--->\n{}\n<---REPLACE--->\nprint("Hello")\n<---END--->\n'
 RUN = "<---RUN--->\npython3 hello.py\n<---END--->\n"
@@ -53,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 def test_the_page_shows_the_loop_of_forty_lines() -> None:
     """What is shown is what is run."""
     loop = LOOP.read_text(encoding="utf-8")
-    assert f"```py\n{loop}```\n" in (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    assert f"```py\n{loop}```\n" in PAGE.read_text(encoding="utf-8")
     assert len(loop.splitlines()) <= 40
 
 

@@ -366,15 +366,15 @@ def test_with_few_file_handles_a_rollback_says_what_it_did(project: Path, handle
 def test_unreadable_paths_are_not_called_rolled_back(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its task stays a success, for what it did is still there; clada recover puts it back later."""
     before = tree(project)
-    real = states.state_at
+    real = states.state_and_version
 
-    def state_at(parent: int, name: str) -> object:
+    def state_and_version(parent: int, name: str) -> object:
         if name == "file":
             raise OSError(24, "Too many open files")
         return real(parent, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr("clada.world.record.restore.state_at", state_at)
+        patch.setattr("clada.world.record.restore.state_and_version", state_and_version)
         report = run(
             project, f"{CHANGES['edit']}\n{CHANGES['touch']}\n{FAILURES['missing file'][0]}", "snapshots"
         )

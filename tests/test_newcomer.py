@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from tools import release
 
+MOST_SECONDS = 120  # of processor time, which other load does not stretch
 WALK = r"""
 set -eu
 python3 -m venv venv
@@ -47,11 +49,15 @@ def test_from_an_empty_directory_to_a_first_applied_answer(tmp_path: Path) -> No
     (wheel,) = (tmp_path / "release").glob("*.whl")
     empty = tmp_path / "empty"
     empty.mkdir()
+    before = os.times()
     done = subprocess.run(
         ["sh", "-c", WALK], cwd=empty, capture_output=True, text=True, check=False,
         env={"WHEEL": str(wheel), "HOME": str(empty), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
     )  # fmt: skip
+    after = os.times()
     assert done.returncode == 0, done.stderr
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    assert spent < MOST_SECONDS
     lines = done.stdout.splitlines()
     assert lines[0].startswith("clada ")
     assert lines[1].startswith("# How to change files")

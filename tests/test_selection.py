@@ -203,7 +203,7 @@ def test_edited_hunks_are_made_and_reported_as_edited(tmp_path: Path) -> None:
     report = execute(select(plan, {0: (edited, second, third)}), tmp_path)
     assert (tmp_path / "a").read_text() == NEW.replace("three\n", "3\nand more\n")
     assert report.text().endswith(" bytes, edited by the user)\n")
-    assert report.text(for_llm=True).endswith("read those files before you change them again.\n")
+    assert report.text(for_llm=True).endswith("read the files before you change them again.\n")
 
 
 def test_operations_that_depend_on_others_left_out_are_warned_about(tmp_path: Path) -> None:

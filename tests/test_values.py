@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -51,3 +52,27 @@ def test_a_field_without_a_default_cannot_follow_one_that_has_one() -> None:
     """As with parameters of functions."""
     with pytest.raises(SyntaxError, match="default"):
         Kind("Wrong", (Value,), {"__annotations__": {"first": "int", "second": "int"}, "first": 1})
+
+
+def test_help_shows_the_fields_as_parameters() -> None:
+    """As for a dataclass."""
+
+    class Fresh(Value):
+        first: int
+        second: int = 2
+
+    assert str(signature(Fresh)) == "(first, second=2)"
+    assert Fresh(1).second == len(signature(Fresh).parameters)
+
+
+def test_a_subclass_has_a_constructor_of_its_own() -> None:
+    """Also if a value of its base was made before."""
+
+    class Base(Value):
+        first: int
+
+    class Derived(Base):
+        second: int
+
+    assert Base(1).first == Derived(1, 2).first
+    assert Derived(1, 2).second == Derived(second=2, first=3).second

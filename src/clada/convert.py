@@ -7,6 +7,8 @@ that was written is read again, and compared.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from clada.commands import policy, words
 from clada.errors import CladaError, shortened
 from clada.model import Block, Done, Invalid, Operation
@@ -57,7 +59,7 @@ def convert(plan: Plan, to: NotationName, settings: Settings) -> Converted:
         allow_escape=settings.allow_escape,
         limits=Limits(settings.max_files, settings.max_bytes),
     ) as workspace:
-        made = converter(plan, to, settings, workspace).made()
+        made = converter(plan, to, settings, workspace).convert()
     return made.replace(notes=(*refused, *made.notes))
 
 
@@ -106,14 +108,18 @@ class _Converter:
 class _IntoNotation(_Converter):
     """Writes operation by operation in one of our own notations."""
 
-    def made(self) -> Converted:
+    def convert(self) -> Converted:
         """Return the document."""
         blocks: list[tuple[Block, list[str]]] = []
         for block, item in self.steps():
             if not blocks or blocks[-1][0] is not block:
                 blocks.append((block, []))
             blocks[-1][1].extend(self._operation(item))
-        written = [_block_of(block, texts) for block, texts in blocks if texts]
+        written = [
+            WrittenBlock(block.implicit and len(texts) == 1, block.version, tuple(texts), block.atomic)
+            for block, texts in blocks
+            if texts
+        ]
         return Converted(self.writer.document(written) if written else "", tuple(self.notes))
 
     def _operation(self, item: Operation) -> list[str]:
@@ -121,7 +127,7 @@ class _IntoNotation(_Converter):
         if isinstance(item, Run) and item.suggested:
             self.cannot_say(item, "was only shown")
             return []
-        plain = _plain(item, self.settings)
+        plain = _without_dialect_fields(item, self.settings)
         before = self.trial.text(item.path) if isinstance(item, Edit) else None
         outcome = self.trial.apply(item) if not isinstance(item, Run) or _is_built_in(item) else None
         if isinstance(item, Write) and isinstance(outcome, Done):
@@ -129,11 +135,13 @@ class _IntoNotation(_Converter):
         if _depends_on_the_tree(item) and not isinstance(outcome, Done):
             self.cannot_say(item, outcome if isinstance(outcome, str) else "")
             return []
-        text = self._said(plain)
+        text = self._write_operation(plain)
         if text is not None:
             return [text]
         if isinstance(item, Edit) and isinstance(outcome, Done) and before is not None:
-            texts = [self._said(edit) for edit in _edits(item, before, self.trial.text(item.path) or "")]
+            texts = [
+                self._write_operation(edit) for edit in _edits(item, before, self.trial.text(item.path) or "")
+            ]
             if None not in texts:
                 return [text for text in texts if text is not None]
         self.cannot_say(item)
@@ -141,14 +149,14 @@ class _IntoNotation(_Converter):
 
     def _without_conditions(self, item: Write, outcome: Done) -> Operation:
         """Return a write without what was decided when it was tried: its name, and whether it may be made."""
-        plain = _plain(item, self.settings).replace(path=outcome.target)
+        plain = _without_dialect_fields(item, self.settings).replace(path=outcome.target)
         if item.raw:
             content = self.trial.text(outcome.target) or ""
             return plain.replace(content=content, append=False, raw=False)
         was_empty = item.if_exists == REFUSE and outcome.how == "overwritten"
         return plain.replace(if_exists=OVERWRITE) if was_empty else plain
 
-    def _said(self, item: Operation) -> str | None:
+    def _write_operation(self, item: Operation) -> str | None:
         """Return an operation as the notation has it; None if reading that would give another."""
         try:
             text: str = self.writer.operation(item)
@@ -158,19 +166,19 @@ class _IntoNotation(_Converter):
         plan = parse(self.writer.document([block]), self.to)
         items = [each for read in plan.blocks for each in read.operations]
         same = not plan.fatal and len(items) == 1 and not items[0].problems
-        return text if same and _means(items[0], item) else None
+        return text if same and _is_same(items[0], item) else None
 
 
 class _IntoDialect(_Converter):
     """Writes what changes in the tree, and the commands, in a dialect."""
 
-    def made(self) -> Converted:
+    def convert(self) -> Converted:
         """Return the document."""
         commands = self._carry_out()
         changes = self._changes(commands)
         while True:
             text = self._document(changes, commands)
-            wrong = self._wrong(text, changes)
+            wrong = self._wrong_paths(text, changes)
             if not wrong:
                 return Converted(text, tuple(self.notes))
             for change in changes:
@@ -188,7 +196,10 @@ class _IntoDialect(_Converter):
             elif not item.changes_files:
                 self.cannot_say(item)
             elif isinstance(item, Run) and not _is_built_in(item):
-                runs += [item] if self._takes(item) else []
+                if item.suggested or not self.writer.takes_commands:
+                    self.cannot_say(item, "was only shown" if item.suggested else "")
+                else:
+                    runs.append(item)
             else:
                 outcome = self.trial.apply(item)
                 if isinstance(outcome, str):
@@ -197,20 +208,6 @@ class _IntoDialect(_Converter):
                 while runs:
                     self.cannot_say(runs.pop(0), "it comes before other changes")
         return [f"cd {quote_word(run.dir)}\n{run.command}" if run.dir else run.command for run in runs]
-
-    def _takes(self, item: Run) -> bool:
-        """Whether a command can be said; if not, that is kept."""
-        if item.suggested or not self._takes_commands():
-            self.cannot_say(item, "was only shown" if item.suggested else "")
-            return False
-        return True
-
-    def _takes_commands(self) -> bool:
-        try:
-            self.writer.document([], ["true"])
-        except CannotSayError:
-            return False
-        return True
 
     def _changes(self, commands: list[str]) -> list[FileChange]:
         """Return the files that have changed; what else has is told by commands, if it can be."""
@@ -237,13 +234,13 @@ class _IntoDialect(_Converter):
                 if new and not used:
                     extra.append(f"mkdir -p {quote_word(path)}")
             elif new and new[:2] == "10" and new[-4:] != (old or "0644")[-4:] and (old or path in programs):
-                if self._takes_commands():
+                if self.writer.takes_commands:
                     extra.append(f"chmod {new[-3:]} {quote_word(path)}")
                 elif old:
                     self.notes.append(f"the mode of {path} cannot be said in {self.to}: left out")
             elif LINKS in ((old or "")[:2], (new or "")[:2]):
                 self.notes.append(f"{path} is a link and cannot be said in {self.to}: left out")
-        if extra and self._takes_commands():
+        if extra and self.writer.takes_commands:
             commands.insert(0, "\n".join(extra))
         elif extra:
             self.notes += [f"`{text}` cannot be said in {self.to}: left out" for text in extra]
@@ -253,15 +250,13 @@ class _IntoDialect(_Converter):
             return ""
         said = []
         for change in changes:
-            try:
+            with suppress(CannotSayError):  # which reading the document shows
                 self.writer.document([change], [])
                 said.append(change)
-            except CannotSayError:
-                pass  # which reading it shows
         text: str = self.writer.document(said, commands)
         return text
 
-    def _wrong(self, text: str, changes: Sequence[FileChange]) -> set[str]:
+    def _wrong_paths(self, text: str, changes: Sequence[FileChange]) -> set[str]:
         """Return the files which the document does not bring about."""
         trial = _Trial(self.settings.replace(match="auto"), self.workspace)
         plan = parse(text, self.to, run_fences=True)
@@ -279,10 +274,6 @@ class _IntoDialect(_Converter):
         }
 
 
-def _block_of(block: Block, texts: Sequence[str]) -> WrittenBlock:
-    return WrittenBlock(block.implicit and len(texts) == 1, block.version, tuple(texts), block.atomic)
-
-
 def _as_text(data: bytes) -> str | None:
     try:
         return data.decode().replace("\r\n", "\n")
@@ -298,7 +289,7 @@ def _is_built_in(item: Run) -> bool:
     )
 
 
-def _plain(item: Operation, settings: Settings) -> Operation:
+def _without_dialect_fields(item: Operation, settings: Settings) -> Operation:
     """Return an operation without what only dialects have, and the content of a write exactly."""
     match item:
         case Write():
@@ -332,14 +323,17 @@ def _depends_on_the_tree(item: Operation) -> bool:
     )
 
 
-def _means(read: Operation | Invalid, meant: Operation) -> bool:
+def _is_same(read: Operation | Invalid, meant: Operation) -> bool:
     """Whether what was read is what was meant; blanks around a command are nothing."""
     if isinstance(read, Run) and isinstance(meant, Run):
         return (read.command.strip(), read.dir) == (meant.command.strip(), meant.dir)
     if isinstance(read, Run):
         return meant.name in ("move", "remove")
     if isinstance(read, Write) and isinstance(meant, Write):
-        read, meant = _plain(read, Settings(final_newline=None)), meant.replace(final_newline=None)
+        read, meant = (
+            _without_dialect_fields(read, Settings(final_newline=None)),
+            meant.replace(final_newline=None),
+        )
         read = read.replace(final_newline=None)
     return read.name == meant.name and read.values() == meant.values()
 

@@ -271,7 +271,7 @@ class Engine:
             error, remaining = self.world.takes_back.end_mark(mark, keep=ok)
             self.error = error or self.error
         if not ok:
-            self.world.tree_after = None  # the rollback must not be taken for a change by the next command
+            self.world.note_file_changes()  # the rollback is not a change by the next command
             left = self._not_rolled_back(tasks, remaining)
             tasks = [
                 (number, task.replace(outcome=RolledBack(task.outcome)))

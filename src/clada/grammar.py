@@ -148,17 +148,12 @@ def path_complaint(path: str) -> str | None:
 
 def long_path_complaint(path: str) -> str | None:
     """Return the limit of file systems that a path exceeds, or None; lengths are in bytes, as theirs are."""
-    if len(path) <= SHORT:
-        return None
     size = byte_length(path)
     if size > MAX_PATH:
         return long_path(size)
-    names = path.replace("\\", "/").split("/")
-    if max(map(len, names)) <= SHORT:
-        return None
-    for name in names:
-        if byte_length(name) > MAX_NAME:
-            return f"a name in it has {byte_length(name):,} bytes, and at most {MAX_NAME} are allowed"
+    longest = max(map(byte_length, path.replace("\\", "/").split("/")))
+    if longest > MAX_NAME:
+        return f"a name in it has {longest:,} bytes, and at most {MAX_NAME} are allowed"
     return None
 
 

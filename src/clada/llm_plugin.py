@@ -36,21 +36,16 @@ def register_template_loaders(register: Any) -> None:
 
 def template(notation: Any) -> llm.Template:
     """Return a template whose system prompt tells a model how to answer."""
-    return llm.Template(
-        name=f"clada:{notation}", system=_escape_dollars(clada.instructions(notation or None))
-    )
+    instructions = clada.instructions(notation or None).replace("$", "$$")  # a template replaces $name
+    return llm.Template(name=f"clada:{notation}", system=instructions)
 
 
 def _save_template() -> None:
     folder = llm.user_dir() / "templates"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "clada.yaml"
-    path.write_text(json.dumps({"system": template("").system}), encoding="utf-8")  # JSON is YAML, too
+    path.write_text(json.dumps({"system": template("").system}), encoding="utf-8")  # JSON is YAML
     click.echo(f"saved {path}: llm -t clada")
-
-
-def _escape_dollars(text: str) -> str:
-    return text.replace("$", "$$")  # a template replaces $name
 
 
 @click.command("clada")

@@ -9,6 +9,7 @@ import os
 from contextlib import ExitStack
 
 from clada.callbacks import CallbackError, Caller
+from clada.config import top_of_repository
 from clada.engine import Engine
 from clada.errors import CladaError, Error, shortened, unforeseen
 from clada.model import EDITED, Note, Operation, Plan
@@ -205,7 +206,7 @@ class _Run:
             if world.settings.dry_run:
                 self.caller.tell(f"not verified in a dry run: {command}" for command in world.settings.verify)
             return
-        from clada.verify import Verifier  # late: few runs are verified
+        from clada.user_commands import Verifier  # late: few runs are verified
 
         verifier = Verifier(world, self.caller.tell)
         verifier.before()
@@ -220,7 +221,7 @@ class _Run:
 
     def _format(self, world: World, tasks: Sequence[Task]) -> None:
         if world.settings.after_edit and not world.settings.dry_run:
-            from clada.formatting import format_changed  # late: few runs have formatters
+            from clada.user_commands import format_changed  # late: few runs have formatters
 
             format_changed(world, tasks, self.caller.tell)
 
@@ -272,7 +273,7 @@ class _Run:
         made = zip(("pre", "post"), record.commits, strict=True) if record else ()
         example = ""
         if not plan.has_operations:
-            from clada.report.advice import example as example_in
+            from clada.report.llm import example as example_in
 
             delimiters = (settings.start_delimiter, settings.end_delimiter)
             example = example_in(plan.notation or settings.format, delimiters)
@@ -333,13 +334,8 @@ def _notes_on_fences(plan: Plan, setting: bool | None) -> list[str]:
 
 def _notes_on_paths(plan: Plan, root: str) -> list[str]:
     """Return a note if paths look relative to the root of the repository rather than to the workspace."""
-    top = root.rstrip("/")
-    while not os.path.lexists(f"{top}/.git"):
-        if not top:
-            return []  # no repository
-        top = top.rpartition("/")[0]
-    top = top or "/"
-    if top == root:
+    top = top_of_repository(root)
+    if top is None or top == root:
         return []
     from clada.world.files.path_hints import note_on_paths
 

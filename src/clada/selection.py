@@ -153,7 +153,7 @@ def warnings(plan: Plan, labels: Sequence[str]) -> list[str]:
             label, is_left_out = labels[index], index in plan.left_out
             index += 1
             changes = item.paths if isinstance(item, Operation) and item.changes_files else ()
-            paths = list(map(_normal, changes))
+            paths = [os.path.normpath(path.replace("\\", "/")) for path in changes]
             if is_left_out:
                 in_block.append(label)
                 for path in paths if not getattr(item, "holds", None) else ():
@@ -179,11 +179,6 @@ def _with_parents(path: str) -> list[str]:
 def _tasks(labels: Sequence[str]) -> str:
     named = ", ".join([*labels[:MAX_NAMED], *(["…"] if len(labels) > MAX_NAMED else [])])
     return f"task{'' if len(labels) == 1 else 's'} {named}"
-
-
-def _normal(path: str) -> str:
-    slashes = path.replace("\\", "/")
-    return os.path.normpath(slashes)
 
 
 def _map_operations(plan: Plan, change: Callable[[int, Operation], Operation]) -> Plan:

@@ -16,7 +16,11 @@ else:
 
 
 def _constructor(names: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """Return an __init__ that sets each field: a loop over the fields would triple the cost of a value."""
+    """Return an __init__ that sets each field: a loop over the fields would triple the cost of a value.
+
+    It is built with its class, not with the first value: a run that is out of memory could not build it, and
+    has to make the outcomes of its tasks all the same.
+    """
     parameters = [f"{name}=_defaults[{name!r}]" if name in defaults else name for name in names]
     body = [f"    self.{name} = {name}" for name in names] or ["    pass"]
     scope: dict[str, Any] = {"_defaults": defaults}

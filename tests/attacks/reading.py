@@ -38,14 +38,15 @@ ENDS = (
 # Programs as readers, past all checks of what they are given. The list is in a file of the workspace.
 UNCHECKED = """
 import json, os
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.landlock import ReadOnly, has_landlock
 here = os.open(".", os.O_RDONLY)
 for argv in json.load(open("calls")) if has_landlock() else ():
     lines = []
     launcher = confined_launcher(ReadOnly((os.getcwd(),)), os.environ)
-    print(json.dumps([run(argv, launcher, directory=here, timeout=20, emit=lines.extend).exit_code, lines]))
+    ended = run(argv, launcher, RunOptions(directory=here, timeout=20, emit=lines.extend))
+    print(json.dumps([ended.exit_code, lines]))
 """
 READERS = (
     *("cat {0}", "head -c9 {0}", "tail -n1 {0}", "grep what {0}", "wc {0}", "xxd {0}", "diff file {0}"),

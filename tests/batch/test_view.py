@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.batch.conftest import edit
 from tests.messages import headline
-from tests.review.conftest import Tab, browser, wait_for  # noqa: F401 (a fixture)
+from tests.review.conftest import Tab, browser  # noqa: F401 (a fixture)
+from tests.waiting import eventually
 
 from clada.batch.view import ResultsView, make_server
 
@@ -132,14 +133,14 @@ def test_the_page_in_a_browser(yard: Yard, browser: Any) -> None:  # noqa: F811 
         page.wait_for_selector("tbody tr")
         assert page.inner_text("#count") == "1–4 of 4 jobs, 2 passed"  # noqa: RUF001 (a range)
         page.get_by_label("flipped only").check()
-        wait_for(lambda: len(page.query_selector_all("tbody tr")) == 2)
+        assert eventually(lambda: len(page.query_selector_all("tbody tr")) == 2)
         assert "▲" in page.inner_text("tbody tr:has-text('fixed')")
         assert "▼" in page.inner_text("tbody tr:has-text('broken')")
         page.get_by_label("flipped only").uncheck()
         page.get_by_label("status").select_option("invalid")
-        wait_for(lambda: len(page.query_selector_all("tbody tr")) == 1)
+        assert eventually(lambda: len(page.query_selector_all("tbody tr")) == 1)
         page.get_by_label("status").select_option("")
-        wait_for(lambda: len(page.query_selector_all("tbody tr")) == 4)
+        assert eventually(lambda: len(page.query_selector_all("tbody tr")) == 4)
         page.get_by_role("button", name="id", exact=True).click()
         page.wait_for_selector("th[aria-sort=ascending]")
         page.get_by_role("button", name="hostile").click()

@@ -372,7 +372,7 @@ def test_a_hunk_is_edited_and_the_report_and_the_history_say_so(shell: Shell, te
     code, seen = screen.end()
     assert code == 0
     assert "[task-1] SUCCESS: WRITE - a.txt (overwritten, 240 bytes, edited by the user)" in seen
-    assert "What the user edited is as they want it" in seen
+    assert "The user edited these changes: read the files" in seen
     assert (shell.workspace / "a.txt").read_text() == CLOSE.replace("three", "drei")
     assert (shell.workspace / "named").read_text().endswith("/a.txt\n")
     assert "2 writes, 1 edited by the user" in shell("history").stdout

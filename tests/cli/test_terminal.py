@@ -39,6 +39,16 @@ def test_no_colour_where_it_is_not_wanted(
     assert (code, seen) == (0, "[task-1] SUCCESS: WRITE - a.txt (created, 3 bytes)\r\n1 done\r\n")
 
 
+def test_an_answer_that_is_cut_off_ends_in_a_line_that_says_that_nothing_was_executed(
+    shell: Shell, terminal: Terminals
+) -> None:
+    document = WRITE + WRITE.removesuffix("<---END--->\n")
+    code, seen = terminal("--no-git", "--color=never", document=document).end()
+    assert (code, list(shell.workspace.iterdir())) == (1, [])
+    assert "FATAL: PARSE - Line 4: Unterminated WRITE operation" in seen
+    assert seen.endswith("nothing was executed\r\n")
+
+
 def test_text_is_not_read_as_markup(terminal: Terminals) -> None:
     _, seen = terminal("--no-git", document=MARKUP).end()
     assert "WRITE - [bold red]:smile:[/bold red].txt (created, 3 bytes)" in seen

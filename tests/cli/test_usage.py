@@ -16,8 +16,8 @@ from tests.programs import skip_without
 from clada.cli.arguments import read
 from clada.cli.flags import COMMANDS, FLAGS
 from clada.cli.help import command_help
-from clada.config import read_duration, read_size
 from clada.errors import UsageError
+from clada.setting_values import read_duration, read_size
 from clada.version import VERSION
 
 if TYPE_CHECKING:
@@ -71,6 +71,13 @@ def test_a_wrong_invocation_says_what_is_wrong_and_what_to_write_instead(shell: 
     done = shell(*words[at + 1 :], document=WRITE, **variables)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", WRONG[line])
     assert list(shell.workspace.iterdir()) == []
+
+
+def test_a_flag_without_its_value_does_not_take_the_file(shell: Shell) -> None:
+    shell.write("answer.md", WRITE)
+    done = shell("--timeout", "answer.md")
+    assert done.returncode == 2
+    assert done.stderr.endswith("not 'answer.md'\n  clada --timeout=30s answer.md\n")
 
 
 def test_every_wrong_invocation_ends_in_a_remedy() -> None:

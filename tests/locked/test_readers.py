@@ -25,14 +25,14 @@ pytestmark = pytest.mark.skipif(not has_landlock(), reason="Landlock does not wo
 # Programs as a reader, past all checks of what they are given: argv[1] is a list of commands.
 READING = """
 import json, os, sys
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.landlock import ReadOnly
 here = os.open(".", os.O_RDONLY)
 for argv in json.loads(sys.argv[1]):
     lines = []
     launcher = confined_launcher(ReadOnly((os.getcwd(),)), os.environ)
-    code = run(argv, launcher, directory=here, timeout=20, emit=lines.extend).exit_code
+    code = run(argv, launcher, RunOptions(directory=here, timeout=20, emit=lines.extend)).exit_code
     print(json.dumps([code, lines]))
 """
 # Hardened git as clada calls it, past all checks.

@@ -244,7 +244,7 @@ def test_no_file_is_followed_to_the_time_when_it_was_a_secret(secrets: Place, co
 # Programs as a reader, past all checks of what they are given.
 READING = """
 import json, os, sys
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 from clada.world.sandbox.layers import confined_launcher
 from clada.world.sandbox.landlock import ReadOnly
 from clada.world.secrets.names import find_secret_files
@@ -253,7 +253,7 @@ found = find_secret_files(top)
 hidden = tuple(f"{top}/{path}" for path in (*found.paths, *found.links))
 lines = []
 launcher = confined_launcher(ReadOnly((top,), hidden=hidden), os.environ)
-run(json.loads(sys.argv[1]), launcher, directory=here, timeout=20, emit=lines.extend)
+run(json.loads(sys.argv[1]), launcher, RunOptions(directory=here, timeout=20, emit=lines.extend))
 print("\\n".join(lines))
 """
 

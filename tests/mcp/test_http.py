@@ -18,8 +18,9 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, Place, run, text, write
-from tests.mcp.test_runs import APPROVED, SLOW, last_run, until
+from tests.mcp.test_runs import APPROVED, SLOW, last_run
 from tests.messages import headline
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -192,6 +193,6 @@ def test_a_signal_ends_the_run_in_order(place: Place) -> None:
     with Served(place, *APPROVED) as server:
         agent = place.connected(server.transport())
         agent.portal.start_task_soon(agent.calling, "apply", {"document": SLOW})
-        until((place.workspace / "begun.txt").exists)
+        assert eventually((place.workspace / "begun.txt").exists)
     assert "interrupted" in last_run(place)
     assert "removed begun.txt" in place("undo").stdout

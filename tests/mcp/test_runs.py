@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,13 @@ import pytest
 from mcp import types
 from tests.cli.conftest import LONG
 from tests.mcp.agents import ERAS, run, text, write
+from tests.waiting import eventually
 
 import clada
-import clada.mcp.run
+import clada.mcp.call
 from clada.mcp.tools import call_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.mcp.agents import Place
 
 COMMAND = "python3 --version"
@@ -42,14 +40,6 @@ async def main():
 
 anyio.run(main)
 """
-
-
-def until(done: Callable[[], object]) -> None:
-    """Wait for something that happens."""
-    limit = time.monotonic() + LONG
-    while not done():
-        assert time.monotonic() < limit, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def last_run(place: Place) -> str:
@@ -109,7 +99,7 @@ def test_a_cancelled_call_ends_the_run_in_order(place: Place, era: str) -> None:
     agent = place.agent(*APPROVED, era=era)
     begun = place.workspace / "begun.txt"
     calling = agent.portal.start_task_soon(agent.calling, "apply", {"document": SLOW})
-    until(begun.exists)
+    assert eventually(begun.exists)
     calling.cancel()
     assert agent.call("undo").structured_content["removed"] == ["begun.txt"]  # which waits for its turn
     _undo, run = agent.call("history").structured_content["runs"]
@@ -121,7 +111,7 @@ def test_one_run_at_a_time_and_others_say_that_they_wait(place: Place) -> None:
     agent = place.agent("--approve", "sleep 1")
     slow = {"document": write("first.txt") + run("sleep 1")}
     first = agent.portal.start_task_soon(agent.calling, "apply", slow)
-    until((place.workspace / "first.txt").exists)
+    assert eventually((place.workspace / "first.txt").exists)
     (running,) = agent.call("history").structured_content["runs"]  # which waits for nobody
     assert running["ended"] == "running"
     agent.progress.clear()
@@ -166,7 +156,7 @@ def test_a_run_of_the_command_line_is_waited_for(place: Place) -> None:
     assert running.stdin
     running.stdin.write((write("first.txt") + run("sleep 1")).encode())
     running.stdin.close()
-    until((place.workspace / "first.txt").exists)
+    assert eventually((place.workspace / "first.txt").exists)
     assert "Note: waiting for another run in this repository" in text(
         agent.call("apply", document=write("b"))
     )
@@ -183,10 +173,10 @@ def test_a_client_that_is_killed_leaves_a_recorded_run(place: Place, era: str) -
         env=place.environment,
         stderr=subprocess.DEVNULL,
     )
-    until((place.workspace / "begun.txt").exists)
+    assert eventually((place.workspace / "begun.txt").exists)
     client.send_signal(signal.SIGKILL)
     client.wait(LONG)
-    until(lambda: "interrupted" in last_run(place))
+    assert eventually(lambda: "interrupted" in last_run(place))
     assert "removed begun.txt" in place("undo").stdout
 
 
@@ -242,7 +232,7 @@ class Raw:
 def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) -> None:
     raw = Raw(place, *APPROVED)
     raw.call(SLOW)
-    until((place.workspace / "begun.txt").exists)
+    assert eventually((place.workspace / "begun.txt").exists)
     raw.process.send_signal(number)
     assert raw.process.wait(LONG) == code
     assert "interrupted" in last_run(place)
@@ -253,10 +243,10 @@ def test_a_signal_ends_the_run_in_order(place: Place, number: int, code: int) ->
 def test_a_server_that_is_killed_leaves_a_run_that_can_be_undone(place: Place) -> None:
     raw = Raw(place, *APPROVED)
     raw.call(SLOW)
-    until((place.workspace / "begun.txt").exists)
+    assert eventually((place.workspace / "begun.txt").exists)
     raw.process.kill()
     raw.end()
-    until(lambda: "killed" in last_run(place))
+    assert eventually(lambda: "killed" in last_run(place))
     assert "removed begun.txt" in place("undo").stdout
 
 
@@ -283,7 +273,7 @@ def test_output_that_nobody_reads_does_not_stop_the_run(place: Place) -> None:
     place.write("long.txt", "a line of text\n" * 60_000)
     raw = Raw(place)
     raw.call(run("cat long.txt") + write("after.txt"))
-    until((place.workspace / "after.txt").exists)  # though nothing is read of what it says
+    assert eventually((place.workspace / "after.txt").exists)  # though nothing is read of what it says
     raw.process.send_signal(signal.SIGTERM)
     raw.end()
     assert "  ok  " in last_run(place)
@@ -326,16 +316,15 @@ def test_a_bug_in_reading_a_document_is_told_as_the_result(monkeypatch: pytest.M
 
     monkeypatch.setattr(clada, "plan_for", fail)
 
-    async def call() -> Any:
+    async def call_apply() -> Any:
         session = SimpleNamespace(client_capabilities=None, can_send_request=False)
         context: Any = SimpleNamespace(meta=None, session=session, request_id=1)
-        workspace = clada.mcp.run.SharedWorkspace(clada.Settings(record="none"))
-        result = await call_tool(
-            clada.mcp.run.ToolCall(workspace, context), "apply", {"document": write("a")}, None
-        )
+        workspace = clada.mcp.call.SharedWorkspace(clada.Settings(record="none"))
+        call = clada.mcp.call.ToolCall(workspace, context)
+        result = await call_tool(call, "apply", {"document": write("a")})
         workspace.threads.shutdown()
         return result
 
-    result = asyncio.run(call())
+    result = asyncio.run(call_apply())
     assert result["isError"]
     assert result["content"][0]["text"] == "clada has a bug: RuntimeError: of a reader"

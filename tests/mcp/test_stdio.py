@@ -12,7 +12,8 @@ import pytest
 from mcp.types import INVALID_PARAMS, PARSE_ERROR
 from tests.cli.conftest import LONG
 from tests.mcp.agents import run, write
-from tests.mcp.test_runs import Raw, until
+from tests.mcp.test_runs import Raw
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.mcp.agents import Place
@@ -75,7 +76,7 @@ def test_arguments_that_are_wrong_are_refused_and_nothing_is_done(place: Place) 
 def test_calls_are_carried_out_one_after_the_other(place: Place) -> None:
     raw = Raw(place, "--record=none", "--approve", "sleep 0.5")
     raw.call(write("a.txt", "first") + run("sleep 0.5"), 2)
-    until((place.workspace / "a.txt").exists)
+    assert eventually((place.workspace / "a.txt").exists)
     raw.call(write("a.txt", "second"), 3)
     answers = [message["id"] for message in told(raw, 3) if "id" in message]
     assert answers == [2, 3]

@@ -376,7 +376,7 @@ def test_what_is_not_there_is_named(shared: Shared) -> None:
         agent.call("rm")
     with pytest.raises(MCPError, match="not found: prompt yaml; there are csl, cml"):
         agent.do("get_prompt", "yaml")
-    with pytest.raises(MCPError, match="not found: clada://docs/nothing; resources/list names what there is"):
+    with pytest.raises(MCPError, match="not found: clada://docs/nothing; resources/list names the others"):
         agent.do("read_resource", "clada://docs/nothing")
 
 

@@ -1,4 +1,4 @@
-"""The conformance corpus (docs/contributing/conformance.md), read by the library."""
+"""The conformance corpus (tests/corpus/README.md), read by the library."""
 
 from __future__ import annotations
 

@@ -42,6 +42,12 @@ def test_a_block_of_csl_stays_one_beside_others() -> None:
     ]
 
 
+def test_an_empty_block_of_csl_beside_others_is_read() -> None:
+    """It has no operation that could be about the file that others write and edit."""
+    plan = clada.parse(f"<---TASKS--->\n<---END--->\n{FILE}\n{EDIT}")
+    assert (plan.fatal, _dialects(plan)) == (None, ["whole", "sr"])
+
+
 def test_delimiters_of_ones_own_are_known_beside_others() -> None:
     """And the usual ones are prose then."""
     own = CSL.replace("<---", "[[[").replace("--->", "]]]")

@@ -365,6 +365,9 @@ HUGE = {
     "deep JSON": lambda: b'{"tasks":' + b"[" * 33_333,
     "unclosed CDATA sections": lambda: b'<write path="a">' + b"<![CDATA[" * 100_000,
     "self-closing elements": lambda: b'<remove path="a"/>\n' * 33_333,
+    "operations in one line": lambda: (
+        b'{"tasks": [' + b",".join([b'{"action": "remove", "path": "%s"}' % (b"a" * 1000)] * 20_000) + b"]}"
+    ),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +12,7 @@ from clada.model import Change, Done, Failed
 from clada.operations.builtins import run
 from clada.operations.remove import Remove
 from clada.settings import Settings
+from clada.world import libc
 from clada.world.files.workspace import Workspace
 from clada.world.world import World
 
@@ -119,14 +119,14 @@ def test_what_is_taken_away_in_the_middle_of_a_removal_is_said(
     """Somebody rescues the directory: nothing more of it is removed, and what is gone is reported."""
     for name in "abcd":
         place.write(f"tree/{name}")
-    real, calls = os.unlink, iter(range(10))
+    real, calls = libc.renameat2, iter(range(10))
 
     def rescued(*arguments: Any, **options: Any) -> None:
         if next(calls) == 2:
             (place.inside / "tree").rename(place.outside / "rescued")
         real(*arguments, **options)
 
-    monkeypatch.setattr(os, "unlink", rescued)
+    monkeypatch.setattr(libc, "renameat2", rescued)
     with Workspace(str(place.inside)) as files:
         outcome = attempt(files, "remove", path="tree")
     assert isinstance(outcome, Failed)

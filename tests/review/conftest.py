@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.cli.conftest import CLADA, Shell
 from tests.programs import skip_without
-from tools.plain_git import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-CLADA = (sys.executable, "-m", "clada")
 LONG = 60.0
 LONG_MS = LONG * 1000
 # Root, and many containers, have no sandbox for a browser; ours sees nothing but pages of our own. So these
@@ -31,7 +27,7 @@ FLAGS = (
 )
 
 
-class Review:
+class Review(Shell):
     """`clada review`, or a command like it, under way in a repository with a few files."""
 
     def __init__(
@@ -42,11 +38,8 @@ class Review:
         flags: tuple[str, ...],
         command: tuple[str, ...] = ("review",),
     ) -> None:
-        self.workspace, home, self.top = top / "workspace", top / "home", top
-        self.workspace.mkdir()
-        home.mkdir()
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
-        self.environment = {**kept, "HOME": str(home)}
+        super().__init__(top)
+        self.top = top
         for path, content in files.items():
             self.write(path, content)
         self.git("init", "-q")
@@ -63,20 +56,6 @@ class Review:
         )
         assert self.process.stdout
         self.address = self.process.stdout.readline().strip()
-
-    def git(self, *words: str) -> str:
-        """Run git in the workspace."""
-        command = ["git", *IDENTITY, *words]
-        done = subprocess.run(
-            command, cwd=self.workspace, env=self.environment, capture_output=True, check=True, text=True
-        )
-        return done.stdout
-
-    def write(self, path: str, content: str) -> None:
-        """Put a file into the workspace."""
-        file = self.workspace / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, encoding="utf-8")
 
     def read(self, path: str) -> str:
         """Return what a file of the workspace has."""
@@ -180,11 +159,3 @@ def tab(context: Any) -> Iterator[Tab]:
     yield tab
     tab.page.close()
     assert tab.wrong == []
-
-
-def wait_for(what: Callable[[], object]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + LONG
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from tests.review.conftest import wait_for
+from tests.waiting import eventually
 
 import clada
 from clada.review.server import Server
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WRITE = '<---WRITE file="a.txt"--->\nnew\n<---END--->\n'
 SLEEP = "<---RUN--->\nsleep 60\n<---END--->\n"
-GO = {"look": 1, "chosen": {"0": None}, "answers": {"0": "once"}}
+GO = {"version": 1, "chosen": {"0": None}, "answers": {"0": "once"}}
 
 
 class Answer(NamedTuple):
@@ -77,7 +77,7 @@ class Served:
         return answered
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the events of the first look as they come."""
+        """Yield the events of the first version as they come."""
         for _number, news in self.session.events(0, 1):
             yield from news
 
@@ -102,6 +102,19 @@ def served(tmp_path: Path) -> Iterator[Serve]:
         each.server.__exit__()
 
 
+def test_a_page_that_cannot_be_rendered_says_so_and_has_its_end(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("<b>")
+
+    monkeypatch.setattr("clada.review.cards.Cards.card", fail)
+    page = served(WRITE)("/").body.decode()
+    assert page.count("internal error: KeyError: &#x27;&lt;b&gt;&#x27;") == 1
+    assert page.endswith("</body>\n</html>\n")
+    assert "HTTP/1.1" not in page
+
+
 def test_the_address_answers_with_the_page(served: Serve) -> None:
     answer = served(WRITE)("/")
     assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
@@ -111,7 +124,7 @@ def test_the_address_answers_with_the_page(served: Serve) -> None:
 @pytest.mark.parametrize("token", ["", "x", "../x", "open", "%00", "\\"])
 def test_without_the_token_nothing_is_answered(served: Serve, token: str) -> None:
     asked = served(WRITE)
-    for path in ("/", "/live.js", "/review.css", "/events?look=1", "/apply", "/choose"):
+    for path in ("/", "/live.js", "/review.css", "/events?version=1", "/apply", "/choose"):
         answer = asked(path, GO if path in ("/apply", "/choose") else None, token=token)
         assert answer.status == 403
         assert b"a.txt" not in answer.body
@@ -155,7 +168,7 @@ def test_no_other_page_can_ask_for_anything(served: Serve, origin: str | None) -
         "/place",
         "/stop",
         "/undo",
-        "/look",
+        "/reload",
         "/next",
         "/show",
         "/ticket",
@@ -206,7 +219,7 @@ def test_what_a_browser_is_started_with_leads_to_the_page_once(served: Serve) ->
     assert second.status == 403
 
 
-HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{look}}"
+HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{version}}"
 
 
 class Tags(HTMLParser):
@@ -243,10 +256,10 @@ def test_nothing_of_an_answer_or_a_file_is_markup(served: Serve, tmp_path: Path)
 @pytest.mark.parametrize(
     "request_",
     [
-        None, [], {}, {"look": 1}, {**GO, "chosen": {"1": None}}, {**GO, "chosen": {"x": None}},
+        None, [], {}, {"version": 1}, {**GO, "chosen": {"1": None}}, {**GO, "chosen": {"x": None}},
         {**GO, "chosen": {"0": [2]}}, {**GO, "chosen": {"0": "all"}}, {**GO, "chosen": {"0": 1}},
         {**GO, "answers": {"0": "yes"}}, {**GO, "answers": {"0": []}}, {**GO, "answers": []},
-        {**GO, "look": 2}, b"{", b"\xff", b"[" * 100_000,
+        {**GO, "version": 2}, b"{", b"\xff", b"[" * 100_000,
     ],
 )  # fmt: skip
 def test_a_request_that_makes_no_sense_is_refused(served: Serve, request_: Any) -> None:
@@ -276,7 +289,7 @@ def test_one_run_at_a_time(served: Serve) -> None:
     asked = served(SLEEP)
     assert asked("/apply", GO).status == 202
     asked.until("started")
-    for path in ("/apply", "/look", "/next"):
+    for path in ("/apply", "/reload", "/next"):
         assert asked(path, GO).status == 409
     assert asked("/stop", GO).status == 202
     assert "interrupted" in asked.until("report")["text"]
@@ -297,23 +310,23 @@ def test_what_changed_since_it_was_shown_is_not_overwritten(served: Serve, tmp_p
     asked("/apply", GO)
     assert asked.until("failed")["message"] == "changed since this was shown: a.txt; look again"
     assert (tmp_path / "a.txt").read_text() == "newer"
-    assert asked("/look", b"").status == 202
-    wait_for(lambda: asked("/apply", {**GO, "look": 2}).status == 202)
+    assert asked("/reload", b"").status == 202
+    assert eventually(lambda: asked("/apply", {**GO, "version": 2}).status == 202)
 
 
 def test_a_page_that_shows_another_answer_chooses_nothing(served: Serve) -> None:
     asked = served(WRITE)
     assert asked("/next", b"nothing here").status == 202
-    assert asked.until("look")
+    assert asked.until("reload")
     assert asked("/apply", GO).status == 409
-    assert asked("/rows", {"look": 1, "index": 0, "hunk": 1}).status == 409
+    assert asked("/rows", {"version": 1, "index": 0, "hunk": 1}).status == 409
 
 
 def _ask_events(running: Review) -> socket.socket:
     """Return a page that is there, and listens."""
     _http, _, host, token, _ = running.address.split("/")
     page = socket.create_connection(("127.0.0.1", int(host.partition(":")[2])), timeout=30)
-    page.sendall(f"GET /{token}/events?look=1 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    page.sendall(f"GET /{token}/events?version=1 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     assert page.recv(15) == b"HTTP/1.1 200 OK"
     return page
 
@@ -387,7 +400,7 @@ def test_an_interrupt_ends_the_run_in_order(review: Callable[..., Review]) -> No
 
 def test_what_depends_on_what_is_left_out_is_named(served: Serve) -> None:
     twice = served(WRITE + WRITE.replace("new", "newer"))
-    request = {"look": 1, "chosen": {"1": None}, "answers": {}}
+    request = {"version": 1, "chosen": {"1": None}, "answers": {}}
     (warning,) = json.loads(twice("/choose", request).body)
     assert all(words in warning for words in ("a.txt", "task 2", "without task 1"))
     assert json.loads(twice("/choose", {**request, "chosen": {"0": None}}).body) == []
@@ -396,7 +409,7 @@ def test_what_depends_on_what_is_left_out_is_named(served: Serve) -> None:
 def test_the_answers_to_two_equal_commands_are_their_own(served: Serve) -> None:
     command = "<---RUN--->\npython3 -c pass\n<---END--->\n"
     asked = served(command + command)
-    asked("/apply", {"look": 1, "chosen": {"0": None, "1": None}, "answers": {"1": "once"}})
+    asked("/apply", {"version": 1, "chosen": {"0": None, "1": None}, "answers": {"1": "once"}})
     report = asked.until("report")["text"]
     assert "[task-1] ERROR: RUN - python3 -c pass: command_not_allowed" in report
     assert "[task-2] SUCCESS: RUN - python3 -c pass (exit 0)" in report
@@ -407,7 +420,7 @@ MISMATCH = '<---SEARCH file="a.txt"--->\ntwo\n<---REPLACE--->\n2\n<---END--->\n'
 
 def as_shown(review: Served) -> dict[str, Any]:
     """Return what the page asks for if a person touches nothing."""
-    return {"look": 1, **review.session.choices.to_dict()}
+    return {"version": 1, **review.session.choices.to_dict()}
 
 
 def test_a_failure_that_was_not_touched_is_reported_as_the_error_that_it_is(
@@ -432,12 +445,12 @@ def test_a_failure_that_was_not_touched_is_reported_as_the_error_that_it_is(
 def test_only_what_a_person_took_out_is_not_wanted(served: Serve, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     asked = served(MISMATCH + WRITE.replace("a.txt", "b.txt"))
-    asked("/apply", {"look": 1, "chosen": {"1": None}, "answers": {}})
+    asked("/apply", {"version": 1, "chosen": {"1": None}, "answers": {}})
     report = asked.until("report")
     assert "[task-1] SKIP: SEARCH - not chosen (a.txt)" in report["for_llm"]
     assert (report["heading"], report["ok"]) == ("Done, 1 not chosen", True)
     untouched = served(WRITE)
-    untouched("/apply", {"look": 1, "chosen": {}, "answers": {}})
+    untouched("/apply", {"version": 1, "chosen": {}, "answers": {}})
     assert untouched.until("report")["heading"] == "Nothing was chosen"
 
 
@@ -496,7 +509,7 @@ def test_what_was_shown_as_failing_and_would_be_done_now_is_told(served: Serve, 
     (tmp_path / "a.txt").write_text("two\n")
     asked = served(WRITE + MISMATCH)
     assert json.loads(asked("/choose", as_shown(asked)).body) == []
-    without = json.loads(asked("/choose", {"look": 1, "chosen": {"1": None}, "answers": {}}).body)
+    without = json.loads(asked("/choose", {"version": 1, "chosen": {"1": None}, "answers": {}}).body)
     assert without[-1] == "task 2 was shown as failing, and is carried out if the others are left out"
 
 
@@ -513,7 +526,7 @@ def test_an_answer_that_was_cut_off_has_a_report_to_copy(served: Serve) -> None:
 
 def test_the_heading_says_that_a_run_was_stopped(served: Serve) -> None:
     asked = served("<---RUN--->\nsh -c 'echo begun; sleep 600'\n<---END--->\n" + WRITE)
-    asked("/apply", {"look": 1, "chosen": {"0": None, "1": None}, "answers": {"0": "once"}})
+    asked("/apply", {"version": 1, "chosen": {"0": None, "1": None}, "answers": {"0": "once"}})
     asked.until("output")
     asked("/stop", {})
     assert asked.until("report")["heading"] == "1 of 2 failed"
@@ -524,13 +537,13 @@ NEARLY = '<---SEARCH file="a.py"--->\n    return w+h\n<---REPLACE--->\n    retur
 TWICE = '<---SEARCH file="a.py"--->\nx = 1\n<---REPLACE--->\nx = 2\n<---END--->\n'
 
 
-def look_again(asked: Served, path: str, request: Any) -> int:
-    """Ask for something that leads to another look, and return its number."""
-    look = asked.session._number
+def reload(asked: Served, path: str, request: Any) -> int:
+    """Ask for something that leads to another version, and return its number."""
+    version = asked.session._version
     assert asked(path, request).status == 202
     asked.session.wait()
-    assert asked.session._number == look + 1
-    return look + 1
+    assert asked.session._version == version + 1
+    return version + 1
 
 
 @pytest.mark.parametrize(
@@ -545,13 +558,13 @@ def test_a_person_chooses_the_place_of_an_edit(  # noqa: PLR0913, PLR0917 (a tab
 ) -> None:
     (tmp_path / "a.py").write_text(before)
     asked, says = served(answer), f"line {line} chosen by the user"
-    assert asked("/place", {"look": 1, "index": 0, "first": 90, "last": 90}).status == 409
-    look = look_again(asked, "/place", {"look": 1, "index": 0, "first": line, "last": line})
+    assert asked("/place", {"version": 1, "index": 0, "first": 90, "last": 90}).status == 409
+    version = reload(asked, "/place", {"version": 1, "index": 0, "first": line, "last": line})
     assert says in asked("/").body.decode()
-    back = look_again(asked, "/place", {"look": look, "index": 0})
+    back = reload(asked, "/place", {"version": version, "index": 0})
     assert says not in asked("/").body.decode()
-    look = look_again(asked, "/place", {"look": back, "index": 0, "first": line, "last": line})
-    asked("/apply", {**as_shown(asked), "look": look})
+    version = reload(asked, "/place", {"version": back, "index": 0, "first": line, "last": line})
+    asked("/apply", {**as_shown(asked), "version": version})
     asked.session.wait()
     assert (tmp_path / "a.py").read_text() == after
     assert asked.session.report
@@ -560,7 +573,7 @@ def test_a_person_chooses_the_place_of_an_edit(  # noqa: PLR0913, PLR0917 (a tab
 
 def test_a_person_edits_the_new_text_and_the_model_is_told(served: Serve, tmp_path: Path) -> None:
     asked = served(WRITE)
-    hunk = {"look": 1, "index": 0, "hunk": 1}
+    hunk = {"version": 1, "index": 0, "hunk": 1}
     assert json.loads(asked("/text", hunk).body) == {"now": "new\n", "original": "new\n"}
     shown = asked("/edit", {**hunk, "text": "newer"}).body.decode()
     assert "edited by you" in shown
@@ -578,7 +591,7 @@ def test_a_person_edits_the_new_text_and_the_model_is_told(served: Serve, tmp_pa
 def test_the_line_ends_of_an_edited_text_stay(served: Serve, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
     asked = served(MISMATCH)
-    assert asked("/edit", {"look": 1, "index": 0, "hunk": 1, "text": "one\nII\n"}).status == 200
+    assert asked("/edit", {"version": 1, "index": 0, "hunk": 1, "text": "one\nII\n"}).status == 200
     asked("/apply", GO)
     asked.until("report")
     assert (tmp_path / "a.txt").read_bytes() == b"one\r\nII\r\n"
@@ -591,7 +604,7 @@ def test_notes_go_to_the_model(served: Serve, tmp_path: Path) -> None:
         WRITE.replace("new", new) + WRITE.replace("a.txt", "b.txt") + WRITE.replace("a.txt", "c.txt")
     )
     notes = {"0.2": "keep\nfifty", "1": "there is one already", "2": "good"}
-    asked("/apply", {"look": 1, "chosen": {"0": [1], "2": None}, "answers": {}, "notes": notes})
+    asked("/apply", {"version": 1, "chosen": {"0": [1], "2": None}, "answers": {}, "notes": notes})
     text = asked.until("report")["for_llm"]
     assert "[task-2] SKIP: WRITE - not chosen: there is one already (b.txt)" in text
     assert text.endswith(
@@ -603,21 +616,21 @@ def test_choices_stay_when_the_same_answer_is_looked_at_again(served: Serve, tmp
     (tmp_path / "a.txt").write_text("old\n")
     asked = served(WRITE + WRITE.replace("a.txt", "b.txt") + SLEEP)
     request = {
-        "look": 1,
+        "version": 1,
         "chosen": {"0": None},
         "answers": {"2": "once"},
         "notes": {"1": "no"},
         "viewed": [0],
     }
-    asked("/edit", {"look": 1, "index": 0, "hunk": 1, "text": "mine"})
+    asked("/edit", {"version": 1, "index": 0, "hunk": 1, "text": "mine"})
     assert asked("/choose", request).status == 200
     before = asked.session.choices.to_dict()
-    look_again(asked, "/look", b"")
+    reload(asked, "/reload", b"")
     assert asked.session.choices.to_dict() == before
     (tmp_path / "a.txt").write_text("changed\n")  # and so has the hunk that was edited
-    look_again(asked, "/look", b"")
+    reload(asked, "/reload", b"")
     assert asked.session.choices.to_dict() == {**before, "edits": {}}
-    look_again(asked, "/next", WRITE.encode())
+    reload(asked, "/next", WRITE.encode())
     assert asked.session.choices.to_dict()["notes"] == {}
 
 
@@ -625,7 +638,7 @@ def test_lines_around_a_hunk_are_shown_when_they_are_asked_for(served: Serve, tm
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 100)))
     asked = served('<---SEARCH file="a.txt"--->\nline 50\n<---REPLACE--->\nx\n<---END--->\n')
     assert 'data-from="1" data-to="46"' in asked("/").body.decode()
-    shown = asked("/context", {"look": 1, "index": 0, "from": 27, "to": 46, "shift": 0}).body.decode()
+    shown = asked("/context", {"version": 1, "index": 0, "from": 27, "to": 46, "shift": 0}).body.decode()
     assert shown.count("<tr>") == 20
     assert "line 27" in shown
     assert 'data-n="46"' in shown
@@ -640,7 +653,7 @@ def test_an_answer_that_arrives_is_shown_when_nothing_else_is_chosen_from(served
     told = next(news for _number, news in asked.session.events(0, 2) if news)
     assert told == [{"type": "arrived", "count": 1, "source": "two.md"}]
     assert asked.session.text == WRITE.encode()
-    look_again(asked, "/show", b"")
+    reload(asked, "/show", b"")
     assert asked.session.text == SLEEP.encode()
     assert asked("/show", b"").status == 409
 
@@ -649,13 +662,13 @@ def test_after_an_undo_the_page_shows_what_is_there(review: Callable[..., Review
     running = review(WRITE, {"a.txt": "old\n"})
     page = _apply(running, {**GO, "answers": {}})
     seen = b""
-    while b'"recorded"' not in seen:
+    while b'"can_undo"' not in seen:
         seen += page.recv(65536)
     address = urlsplit(running.address)
     connection = HTTPConnection(address.netloc, timeout=30)
     connection.request("POST", f"{address.path}undo", b"", {"Origin": f"http://{address.netloc}"})
     assert connection.getresponse().status == 202
-    while b'"look"' not in seen:
+    while b'"reload"' not in seen:
         seen += page.recv(65536)
     connection.close()
     connection = HTTPConnection(address.netloc, timeout=30)

@@ -7,12 +7,12 @@ import pytest
 from clada.text import differences, similarity
 from clada.text.differences import (
     FITS,
-    brief,
     difference,
     from_match,
+    line_for_listing,
     line_similarity,
-    listed,
-    visible,
+    shorten_line,
+    show_blanks,
 )
 from clada.text.explain import explain
 from clada.text.forms import ARTIFACTS, around_ellipsis
@@ -92,27 +92,27 @@ def test_a_long_line_is_shown_from_where_the_wanted_text_starts_in_it(
 
 def test_blanks_are_marked_around_a_line_and_where_it_differs() -> None:
     """Each kind of blank has its own mark; blanks inside what both share stay as they are."""
-    assert visible("  a b\t", "  a b") == "··a b→"
-    assert visible("a\r", "a") == "a␍"
-    assert visible("a\u00a0b", "a b") == "a⍽b"
-    assert visible("a\u3000b", "a b") == "a□b"
-    assert visible("a  b", "a b") in ("a ·b", "a· b")
-    assert visible("", "x") == "(a blank line)"
+    assert show_blanks("  a b\t", "  a b") == "··a b→"
+    assert show_blanks("a\r", "a") == "a␍"
+    assert show_blanks("a\u00a0b", "a b") == "a⍽b"
+    assert show_blanks("a\u3000b", "a b") == "a□b"
+    assert show_blanks("a  b", "a b") in ("a ·b", "a· b")
+    assert show_blanks("", "x") == "(a blank line)"
 
 
 def test_a_long_line_is_cut_around_the_difference() -> None:
     """Dots stand for what is left out, on either side."""
     width, few = differences.WIDTH, differences.BRIEF_WIDTH
-    assert visible("x" * width, "") == "x" * width
-    assert visible("x" * (width + 1), "") == "x" * width + "…"
-    assert brief("x" * few) == "x" * few
-    assert brief("x" * (few + 1)) == "x" * few + "…"
+    assert show_blanks("x" * width, "") == "x" * width
+    assert show_blanks("x" * (width + 1), "") == "x" * width + "…"
+    assert shorten_line("x" * few) == "x" * few
+    assert shorten_line("x" * (few + 1)) == "x" * few + "…"
     assert (few, width) == (60, 100)
     late = "a" * 200 + "b"
-    assert brief(late, "a" * 200 + "c") == "…" + late[-few:]
-    assert visible(late, "a" * 200 + "c").startswith("…")
-    assert listed("x" * (2 * width)) == "x" * (2 * width)
-    assert listed("x" * (2 * width + 1)) == "x" * (2 * width) + "…"
+    assert shorten_line(late, "a" * 200 + "c") == "…" + late[-few:]
+    assert show_blanks(late, "a" * 200 + "c").startswith("…")
+    assert line_for_listing("x" * (2 * width)) == "x" * (2 * width)
+    assert line_for_listing("x" * (2 * width + 1)) == "x" * (2 * width) + "…"
 
 
 def test_likeness_counts_shared_ends_and_shared_runs() -> None:

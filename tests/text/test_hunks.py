@@ -8,19 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clada.text import hunks
 from clada.text.hunks import NOWHERE, Found, Locator, Missing, Subject, Wanted, matched_but_for
-from clada.text.lines import Lines
-from clada.text.tiers import TIERS, equal
+from clada.text.tiers import TIERS, Lines, equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@pytest.fixture(params=["scanned", "indexed"], autouse=True)
-def _both_ways_of_looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a text is scanned or indexed makes no difference to what is found."""
-    monkeypatch.setattr(hunks, "FEW", 1000 if request.param == "scanned" else 0)
 
 
 def lines_of(text: str) -> list[bytes]:
@@ -473,24 +465,23 @@ def test_what_is_cut_out_of_a_text_is_found_where_it_was(data: st.DataObject, wa
 
 
 @given(small, blocks, st.integers(0, 8))
-def test_an_index_finds_what_a_scan_finds(text: list[str], block: list[str], since: int) -> None:
-    """But for the number of places that overlap, of which a scan tells two."""
+def test_an_index_finds_every_place_of_a_block(text: list[str], block: list[str], since: int) -> None:
+    """Whether its lines were expected or not, and where places overlap, too."""
     data = "".join(f"{line}\n" for line in text).encode()
-    old = [line.encode() for line in block]
-    indexed = Lines(data, set(), many=True)
-    start = indexed.starts[min(since, len(text))]
-    here = indexed.places(equal, old, start, 99)
-    there = Lines(data, set(), many=False).places(equal, old, start, 99)
-    assert set(there) <= set(here)
-    assert min(len(here), 2) == min(len(there), 2)
+    old, since = [line.encode() for line in block], min(since, len(text))
+    places = [at for at in range(since, len(text)) if text[at : at + len(block)] == block]
+    for expected in (set[bytes](), set(old)):
+        lines = Lines(data, expected)
+        found = lines.places(equal, old, lines.starts[since], 99)
+        assert found == [(lines.starts[at], lines.starts[at + len(block)]) for at in places]
 
 
 def test_a_search_that_is_given_up_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the first place would be the only one, nobody knows."""
-    monkeypatch.setattr("clada.text.lines.MOST_COMPARED", 2)
+    monkeypatch.setattr("clada.text.tiers.MOST_COMPARED", 2)
     data = b"a\nb\na\nb\na\nc\n"
-    assert Lines(data, set(), many=True).places(equal, [b"a", b"b"], 0, 9) == []
-    assert Lines(data, set(), many=True).places(equal, [b"c"], 0, 9) == [(10, 12)]
+    assert Lines(data, set()).places(equal, [b"a", b"b"], 0, 9) == []
+    assert Lines(data, set()).places(equal, [b"c"], 0, 9) == [(10, 12)]
 
 
 def test_what_was_forgiven_is_told_in_a_clause() -> None:

@@ -60,7 +60,7 @@ def test_without_a_file_nothing_is_approved_and_nothing_is_made(tmp_path: Path) 
     approvals = load(tmp_path)
     assert not approvals.is_approved("npm test")
     assert not approvals.is_blocked("npm test")
-    assert approvals.listed() == []
+    assert approvals.describe() == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -73,7 +73,7 @@ def test_the_example_of_the_specification_is_read(tmp_path: Path) -> None:
     assert approvals.has_network("npm install")
     assert not approvals.has_network("npm test")
     assert approvals.is_blocked("rm -rf /")
-    assert approvals.listed() == ["network  npm install", "allowed  npm test", "blocked  rm -rf /"]
+    assert approvals.describe() == ["network  npm install", "allowed  npm test", "blocked  rm -rf /"]
 
 
 def test_keys_other_than_commands_may_be_missing(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_blocked_wins_over_everything(tmp_path: Path) -> None:
     assert approvals.is_blocked("x")
     assert not approvals.is_approved("x")
     assert not approvals.has_network("x")
-    assert approvals.listed() == ["blocked  x"]
+    assert approvals.describe() == ["blocked  x"]
 
 
 def test_what_is_stored_is_readable_in_a_diff(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import clada
 from clada.errors import CladaError
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 from clada.world.sandbox import layers
 from clada.world.sandbox.layers import Confinement, confined_launcher
 
@@ -50,9 +50,7 @@ def printed(script: str, workspace: tuple[str, int], *, write: tuple[str, ...] =
         run(
             ["sh", "-c", script],
             confined_launcher(Confinement("bubblewrap", folder, write=write), os.environ),
-            directory=handle,
-            timeout=90.0,
-            emit=lines.extend,
+            RunOptions(directory=handle, timeout=90.0, emit=lines.extend),
         )
     except CladaError as trouble:
         lines.append(trouble.error.type)

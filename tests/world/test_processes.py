@@ -18,7 +18,15 @@ from tests.waiting import PATIENCE, eventually
 
 from clada.errors import CladaError
 from clada.world.processes.children import descendants
-from clada.world.processes.run import SYSTEM_PATH, Launcher, ProcessResult, find_program, run, search_path
+from clada.world.processes.run import (
+    SYSTEM_PATH,
+    Launcher,
+    ProcessResult,
+    RunOptions,
+    find_program,
+    run,
+    search_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,7 +69,7 @@ def go(
     }
     try:
         launcher = Launcher(environment, supervised=supervised)
-        return run(list(argv), launcher, directory=handle, **(settings | options)), lines
+        return run(list(argv), launcher, RunOptions(directory=handle, **(settings | options))), lines
     finally:
         os.close(handle)
 
@@ -215,12 +223,12 @@ def test_a_flood_takes_no_memory() -> None:
     script = """
         import os, resource, sys
         sys.path.insert(0, sys.argv[1])
-        from clada.world.processes.run import Launcher, run
+        from clada.world.processes.run import Launcher, RunOptions, run
         def flood(size):
             program = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
             cut = []
-            ended = run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", os.O_RDONLY),
-                timeout=90.0, emit=lambda lines: cut.append(1) or len(cut) > 16)
+            options = RunOptions(os.open("/", 0), 90.0, lambda lines: cut.append(1) or len(cut) > 16)
+            ended = run(["sh", "-c", program], Launcher(os.environ), options)
             assert len(cut) == 17 and ended.exit_code == 0, ended
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         flood(4 << 20)
@@ -251,7 +259,7 @@ def test_it_runs_in_the_directory_of_the_handle(tmp_path: Path) -> None:
         for supervised in (True, False):
             launcher = Launcher({}, supervised=supervised)
             words = ["/bin/pwd", "-P"]
-            run(words, launcher, directory=handle, timeout=PATIENCE, emit=lines.extend)
+            run(words, launcher, RunOptions(directory=handle, timeout=PATIENCE, emit=lines.extend))
     finally:
         os.close(handle)
     assert lines == [str(tmp_path.resolve() / "after")] * 2
@@ -506,11 +514,10 @@ def test_the_supervisor_is_a_fork_where_that_is_safe_and_quick(host: str, fresh:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.run import Launcher, run
+        from clada.world.processes.run import Launcher, RunOptions, run
         {host}
         run(["sh", "-c", "xargs -0 echo < /proc/$PPID/cmdline"], Launcher(os.environ),
-            directory=os.open("/", 0), timeout=None,
-            emit=lambda lines: print(*lines, flush=True))
+            RunOptions(os.open("/", 0), None, lambda lines: print(*lines, flush=True)))
         os._exit(0)
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
@@ -526,11 +533,11 @@ def test_clada_killed_while_a_command_runs(threads: str) -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.run import Launcher, run
+        from clada.world.processes.run import Launcher, RunOptions, run
         {threads}
         program = "trap '' TERM; setsid sleep {mark} & echo started; sleep {mark}"
-        run(["sh", "-c", program], Launcher(os.environ), directory=os.open("/", 0), timeout=None,
-            emit=lambda lines: print(*lines, flush=True))
+        run(["sh", "-c", program], Launcher(os.environ),
+            RunOptions(os.open("/", 0), None, lambda lines: print(*lines, flush=True)))
     """
     clada = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
     assert clada.stdout
@@ -558,7 +565,11 @@ def test_what_cannot_be_prepared_is_not_started(tmp_path: Path) -> None:
     handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with pytest.raises(CladaError, match="not ready"):
-            run(["touch", "made"], _NeverReady(os.environ), directory=handle, timeout=PATIENCE, emit=print)
+            run(
+                ["touch", "made"],
+                _NeverReady(os.environ),
+                RunOptions(directory=handle, timeout=PATIENCE, emit=print),
+            )
     finally:
         os.close(handle)
     assert os.listdir(tmp_path) == []
@@ -572,14 +583,13 @@ def test_clada_killed_before_a_command_may_run(threads: str, tmp_path: Path) -> 
     script = f"""
         import os, sys, time
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.run import Launcher, run
+        from clada.world.processes.run import Launcher, RunOptions, run
         {threads}
         class Slow(Launcher):
             def prepare(self):
                 print("preparing", flush=True)
                 time.sleep(99)
-        run(["touch", "made"], Slow(os.environ), directory=os.open({str(tmp_path)!r}, 0), timeout=None,
-            emit=print)
+        run(["touch", "made"], Slow(os.environ), RunOptions(os.open({str(tmp_path)!r}, 0), None, print))
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as clada:
         assert clada.stdout
@@ -598,10 +608,10 @@ def test_a_busy_reader_does_not_outlive_a_killed_clada() -> None:
     script = f"""
         import os, sys
         sys.path.insert(0, {_source_root()!r})
-        from clada.world.processes.run import Launcher, run
+        from clada.world.processes.run import Launcher, RunOptions, run
         run(["/bin/sh", "-c", "echo started; while :; do :; done", {mark!r}],
-            Launcher(os.environ, supervised=False), directory=os.open("/", 0), timeout=float(sys.argv[1]),
-            emit=lambda lines: print(*lines, flush=True))
+            Launcher(os.environ, supervised=False),
+            RunOptions(os.open("/", 0), float(sys.argv[1]), lambda lines: print(*lines, flush=True)))
     """
 
     def killed_at_work(seconds: str) -> bool:

@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE, eventually
 from clada.errors import CladaError
 from clada.values import Value
 from clada.world.handles import remove_tree
-from clada.world.processes.run import Launcher, ProcessResult, run, search_path
+from clada.world.processes.run import Launcher, ProcessResult, RunOptions, run, search_path
 from clada.world.sandbox import bwrap, landlock, mounts
 from clada.world.sandbox import layers as confinement
 from clada.world.sandbox.guard import Guard
@@ -125,10 +125,7 @@ class Place(Value):
                 Launcher(given)
                 if layer == "none"
                 else confined_launcher(Confinement(layer, **options), given),
-                directory=handle,
-                timeout=timeout,
-                emit=lines.extend,
-                path=search_path(given),
+                RunOptions(directory=handle, timeout=timeout, emit=lines.extend, path=search_path(given)),
             )
         finally:
             os.close(handle)
@@ -511,13 +508,13 @@ def test_clada_killed_while_a_confined_command_runs(layer: str, threads: bool, p
 import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
 from clada.world.sandbox.layers import Confinement, confined_launcher
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,)).start()
 run(["sh", "-c", "trap '' TERM; mktemp > /dev/null; setsid sleep {mark} & echo started; sleep {mark}"],
-    confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ), timeout=None,
-    directory=os.open({place.workspace!r}, 0), emit=lambda lines: print(*lines, flush=True))
+    confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ),
+    RunOptions(os.open({place.workspace!r}, 0), None, lambda lines: print(*lines, flush=True)))
 """
     outside = os.environ | {"TMPDIR": place.path("outside")}
     clada = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=outside)
@@ -540,7 +537,7 @@ import os, sys
 sys.path.insert(0, {str(Path(confinement.__file__).parents[2])!r})
 from clada.errors import CladaError
 from clada.world.sandbox.layers import Confinement, confined_launcher
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 if {threads}:
     import threading, time
     threading.Thread(target=time.sleep, args=(99,), daemon=True).start()
@@ -548,8 +545,7 @@ scripts = ("exit 7", "kill -9 $$", "trap '' TERM; sleep 9; sleep 9")
 for argv in (*(["sh", "-c", script] for script in scripts), ["./no-interpreter"]):
     try:
         ended = run(argv, confined_launcher(Confinement({layer!r}, {place.workspace!r}), os.environ),
-                    timeout=0.5 if "trap" in argv[-1] else 20, emit=print,
-                    directory=os.open({place.workspace!r}, 0))
+                    RunOptions(os.open({place.workspace!r}, 0), 0.5 if "trap" in argv[-1] else 20, print))
         print(ended.exit_code, ended.timed_out)
     except CladaError as trouble:
         print(trouble.error.type)
@@ -732,7 +728,7 @@ def test_readers_read_only(words: list[str], works: bool, place: Place) -> None:
     lines: list[str] = []
     try:
         launcher = confined_launcher(ReadOnly(), os.environ)
-        ended = run(words, launcher, directory=handle, timeout=PATIENCE, emit=lines.extend)
+        ended = run(words, launcher, RunOptions(directory=handle, timeout=PATIENCE, emit=lines.extend))
     finally:
         os.close(handle)
     assert (ended.exit_code == 0) is works, lines

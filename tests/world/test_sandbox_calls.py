@@ -32,12 +32,13 @@ os.setgroups([]) if os.geteuid() == 0 else None
 if int(user) != os.geteuid(): os.setgid(int(user)); os.setuid(int(user))
 sys.path.insert(0, SOURCE)
 from clada.errors import CladaError
-from clada.world.processes.run import run
+from clada.world.processes.run import RunOptions, run
 from clada.world.sandbox.layers import Confinement, confined_launcher
 wanted = Confinement(layer, workspace, network=network == "on")
 try:
-    ended = run(words, confined_launcher(wanted, os.environ), directory=os.open(workspace, os.O_RDONLY),
-                timeout=60.0, emit=lambda lines: print(*lines, sep="\\n", flush=True))
+    options = RunOptions(os.open(workspace, os.O_RDONLY), 60.0,
+                         lambda lines: print(*lines, sep="\\n", flush=True))
+    ended = run(words, confined_launcher(wanted, os.environ), options)
     print("ended", ended.exit_code)
 except CladaError as trouble:
     print("trouble", trouble)
@@ -145,7 +146,7 @@ os.kill(os.getpid(), signal.SIGSTOP) if "stop" in sys.argv else None
 
 def test_a_command_that_makes_its_supervisor_a_tracer(workspace: str) -> None:
     """Without a sandbox too, a command that stops as a traced one is ended in time, with its exit code."""
-    from clada.world.processes.run import Launcher, run
+    from clada.world.processes.run import Launcher, RunOptions, run
 
     lines: list[str] = []
     handle = os.open(workspace, os.O_RDONLY)
@@ -153,9 +154,7 @@ def test_a_command_that_makes_its_supervisor_a_tracer(workspace: str) -> None:
         ended = run(
             [PYTHON, "-I", "-S", "-c", STOPPED, "stop"],
             Launcher(os.environ),
-            directory=handle,
-            timeout=2.0,
-            emit=lines.extend,
+            RunOptions(directory=handle, timeout=2.0, emit=lines.extend),
         )
     finally:
         os.close(handle)

@@ -35,12 +35,12 @@ def test_the_table_has_enough_names_each_with_a_program() -> None:
     assert all(BY_PROGRAM)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_every_pattern_matches(pattern: str) -> None:
-    name = pattern.replace("*", "abc")
-    assert looks_secret(name)
-    assert looks_secret(f"some/where/{name}")
-    assert not looks_secret(f"{name}.example")
+def test_every_pattern_matches() -> None:
+    for pattern in PATTERNS:
+        name = pattern.replace("*", "abc")
+        assert looks_secret(name), name
+        assert looks_secret(f"some/where/{name}"), name
+        assert not looks_secret(f"{name}.example"), name
 
 
 SECRET = """

@@ -75,7 +75,7 @@ def test_what_a_repository_approves_does_not_count_until_it_is_trusted(clone: Pa
     assert known.approved == []
     assert not known.is_approved("make test")
     assert known.is_untrusted("make test")
-    assert known.listed() == ["blocked  make never", "untrusted  make evil", "untrusted  make test"]
+    assert known.describe() == ["blocked  make never", "untrusted  make evil", "untrusted  make test"]
     trust_all(clone)
     assert load(clone).approved == ["make evil", "make test"]
     assert load(clone).has_network("make evil")

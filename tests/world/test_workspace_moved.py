@@ -129,9 +129,9 @@ def _when(monkeypatch: pytest.MonkeyPatch, call: str, action: Callable[[], objec
 
 LAST_STEPS: dict[str, Operation] = {
     "link": ("write", {"path": "{}/new", "content": "new"}),
-    "rename": ("write", {"path": "{}/file", "content": "new"}),
-    "rename of an edit": ("edit", {"path": "{}/file", "search": "old", "replace": "new"}),
-    "rename_to_new": ("move", {"source": "plain", "to": "{}/plain"}),
+    "renameat2": ("write", {"path": "{}/file", "content": "new"}),
+    "renameat2 of an edit": ("edit", {"path": "{}/file", "search": "old", "replace": "new"}),
+    "renameat2 of a move": ("move", {"source": "plain", "to": "{}/plain"}),
 }
 
 
@@ -182,7 +182,7 @@ def test_a_directory_that_is_rescued_from_a_removal_keeps_what_it_has(
     """From that moment on nothing of it is removed."""
     for number in range(6):
         place.write(f"folder/file{number}", "content")
-    _when(monkeypatch, "unlink", lambda: _rescue(place, "folder"), number=3)
+    _when(monkeypatch, "renameat2", lambda: _rescue(place, "folder"), number=3)
     outcome = attempt(workspace, "remove", path="folder")
     assert isinstance(outcome, Failed)
     assert len(list((place.outside / "rescued").iterdir())) == 3

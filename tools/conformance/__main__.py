@@ -1,7 +1,7 @@
 """Runs the conformance corpus against any implementation: `python tools/conformance CORPUS -- COMMAND…`.
 
 COMMAND gets a document on standard input, after it the case's own arguments, and prints the plan as JSON.
-docs/contributing/conformance.md describes the files and what an expected plan may leave open.
+tests/corpus/README.md describes the files and what an expected plan may leave open.
 """
 
 from __future__ import annotations

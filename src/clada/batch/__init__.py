@@ -19,7 +19,7 @@ from clada.batch.engines import LocalEngine, RayEngine
 from clada.batch.jobs import BadJobError, Ids, JobSource, parse_mapping
 from clada.batch.results import ResultsFile, read_results
 from clada.batch.run_job import KEEP, KEEP_NONE, STATUSES, WENT_WELL, Config
-from clada.batch.workspaces import make_private_directory, remove_if_possible
+from clada.batch.workspaces import make_private_directory, remove_if_possible, remove_workspace
 from clada.errors import UsageError
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.batch.jobs import Job
-    from clada.batch.run_job import Finished
+    from clada.batch.run_job import FinishedJob
 
 LOCAL, RAY = ENGINES = ("local", "ray")
 DEFAULTS = Config()
@@ -98,7 +98,7 @@ class Batch:
         given = os.fspath(jobs) if isinstance(jobs, str | os.PathLike) else jobs
         self._source = JobSource(given, mapping, dataset)
         self._config = config.replace(base=self._source.base)
-        self._ids = Ids()  # of a file, those that have no result; of a program, those that came
+        self._ids = Ids()  # of a file, those without a result; of a program, those that were seen
         self._is_file = isinstance(given, str)
         if self._is_file:
             for where, job in self._source.jobs():
@@ -109,15 +109,15 @@ class Batch:
         self._stopped = False
 
     def stop(self) -> None:
-        """Let no other job begin: those that run come to their end. A signal handler may call it."""
+        """Start no further jobs, and let running ones finish. A signal handler may call it."""
         self._stopped = True
         if self.engine:
             self.engine.stop()
 
-    def finished(self, tick: Callable[[], None] = lambda: None) -> Iterator[Finished]:
-        """Carry it out: yield each job that has got its result, once that is written.
+    def finished(self, tick: Callable[[], None] = lambda: None) -> Iterator[FinishedJob]:
+        """Carry out the jobs; yield each one after its result is written.
 
-        `tick` is called when it is known how much is to be done, and again and again from then on.
+        `tick` is called once the number of jobs is known, and repeatedly from then on.
         """
         with ExitStack() as stack:
             results, done = None, Ids()
@@ -150,7 +150,7 @@ class Batch:
                 self.engine = None
 
     def _read_done(self, work: str) -> Ids:
-        """Return the ids that have results, and remove workspaces that a killed batch has left."""
+        """Return the ids that have results, and remove workspaces that are left of a killed batch."""
         done, kept = Ids(), set()
         for result in read_results(self.out or ""):
             done.add(result["id"])
@@ -163,13 +163,13 @@ class Batch:
             for run in os.scandir(work):
                 for entry in os.scandir(run.path):
                     if entry.path not in kept:
-                        remove_if_possible(entry.path)
+                        remove_workspace(entry.path)
                 with suppress(OSError):
                     os.rmdir(run.path)
         return done
 
     def _remaining(self, done: Ids) -> Iterator[Job]:
-        """Yield the jobs that have no result; those that came into the file after it was checked are left."""
+        """Yield the jobs without a result, except those added to the file after it was checked."""
         for where, job in self._source.jobs():
             if self._is_file:
                 if self._ids.remove(job.id):

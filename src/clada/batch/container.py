@@ -1,7 +1,7 @@
 """Jobs in containers: podman or docker starts clada, as one file, in an image that has Python.
 
 The workspace is mounted under its own path, and the original of it read-only, so that nothing else of this
-machine is there. The job goes in on standard input, and what came of it comes back on standard output.
+machine is there. The job goes in on standard input, and its result comes back on standard output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import zipfile
 from clada.batch.jobs import Check, Job, resolve
 from clada.errors import CladaError, UsageError
 from clada.values import fields_of
-from clada.world.git.harden import lend
+from clada.world.git.harden import lend_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def write_archive(path: str) -> None:
 
 
 def archive_of(config: Config) -> str:
-    """Return where the file of clada is that containers of a batch start."""
+    """Return the path of the archive of clada that containers of a batch start."""
     return f"{config.work}/clada.pyz"
 
 
@@ -76,7 +76,7 @@ def command_line(job: Job, workspace: str, config: Config, name: str) -> list[st
 
 
 def run(job: Job, workspace: str, config: Config, seconds: float) -> dict[str, Any]:
-    """Carry out a job in a container; CladaError where the container did not come to its end."""
+    """Carry out a job in a container; CladaError if the container failed."""
     if not os.path.exists(archive_of(config)):  # on another node of a cluster
         write_archive(archive_of(config))
     name = os.path.basename(workspace)[-40:]
@@ -113,7 +113,7 @@ def main() -> None:
     if job.repo:  # the work tree was made outside, with the objects of that repository
         git_dir = f"{os.path.realpath(given['workspace'])}/.git"
         with open(f"{git_dir}/objects/info/alternates", encoding="utf-8") as file:
-            lend(file.readline().rstrip("\n"), git_dir)
+            lend_objects(file.readline().rstrip("\n"), git_dir)
     output = os.dup(1)
     os.dup2(2, 1)  # standard output is for the result alone
     try:

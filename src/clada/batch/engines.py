@@ -25,9 +25,9 @@ from secrets import token_hex
 from types import ModuleType
 
 from clada.batch.limits import limit_worker, remove_groups
-from clada.batch.run_job import CRASHED, TIMEOUT, Config, Finished, failure, finish, run_job, workspace_of
-from clada.batch.workspaces import remove_if_possible
-from clada.errors import CladaError, Error, UsageError
+from clada.batch.run_job import CRASHED, TIMEOUT, Config, FinishedJob, failure, finish, run_job, workspace_of
+from clada.batch.workspaces import remove_workspace
+from clada.errors import CladaError, Error, UsageError, reason
 from clada.values import Value
 from clada.world.libc import LIBC
 from clada.world.processes.children import end_tree
@@ -41,14 +41,13 @@ if TYPE_CHECKING:
     from clada.batch.jobs import Job
 
 ATTEMPTS = 2
-TICK = 0.2  # seconds between two looks at the workers, if no result comes
+TICK = 0.2  # seconds between two checks of the workers while no result comes
 GRACE = 5.0  # seconds after its time limit in which a job may end in order
-SHORT = 0.05  # seconds; a worker with shorter jobs gets the next one ahead of time
 PR_SET_PDEATHSIG = 1
 
 
 class Attempt(Value):
-    """A job that is to be carried out, for the first or the second time."""
+    """A job to carry out, for the first or the second time."""
 
     job: Job
     number: int = 1
@@ -61,7 +60,7 @@ class WorkerProcess(SpawnProcess):
     """A worker, which does not import the caller's main module, and sees no Ctrl-C of the terminal."""
 
     def start(self) -> None:
-        """Start it with signals blocked: `start_worker` leaves the terminal's session, and lifts that."""
+        """Start it with signals blocked, until `start_worker` has left the terminal's session."""
         main = sys.modules["__main__"]
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         sys.modules["__main__"] = ModuleType("__main__")
@@ -73,7 +72,7 @@ class WorkerProcess(SpawnProcess):
 
 
 def start_resource_tracker() -> None:
-    """Start the process in which Python tracks semaphores: it must not warn of them if this one is killed."""
+    """Start Python's tracker of semaphores so that it does not warn of them if this process is killed."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     try:
@@ -104,14 +103,13 @@ def start_worker(config: Config) -> None:
 
 
 class Worker:
-    """One process, the jobs that it has, and the one that it is at work on: the first."""
+    """One process, and the job that it runs."""
 
     def __init__(self, config: Config, events: SimpleQueue[Worker]) -> None:
         self._config, self._events = config, events
-        self.tasks: deque[tuple[Attempt, Future[Finished]]] = deque()
-        self._since = time.monotonic()
-        self._is_quick = False
-        self._killed = False
+        self.attempt: Attempt | None = None  # the job that it runs
+        self._future: Future[FinishedJob] | None = None
+        self._since = 0.0  # when that began
         self._start()
 
     def _start(self) -> None:
@@ -121,63 +119,47 @@ class Worker:
         self._pid = self._executor.submit(os.getpid)
         self._killed = False
 
-    @property
-    def has_room(self) -> bool:
-        """Whether it should get another job."""
-        return len(self.tasks) < (2 if self._is_quick else 1)
-
     def submit(self, attempt: Attempt) -> None:
-        """Give it a job."""
-        if not self.tasks:
-            self._since = time.monotonic()
+        """Give it a job; it puts itself among the events when that has ended."""
+        self.attempt, self._since = attempt, time.monotonic()
         work = partial(run_job, attempt.job, self._config, attempt.number)
         try:
-            future = self._executor.submit(work)
+            self._future = self._executor.submit(work)
         except BrokenProcessPool:  # it was killed while it had nothing to do
             self._executor.shutdown()
             self._start()
-            future = self._executor.submit(work)
-        self.tasks.append((attempt, future))
-        future.add_done_callback(lambda _future: self._events.put(self))
+            self._future = self._executor.submit(work)
+        self._future.add_done_callback(lambda _future: self._events.put(self))
 
-    def take(self) -> Iterator[Finished | Attempt]:
-        """Yield results that have come; and jobs to be done again, if the process has ended."""
-        while self.tasks and self.tasks[0][1].done():
-            future = self.tasks[0][1]
-            now = time.monotonic()
-            try:
-                finished = future.result()
-            except BrokenProcessPool:
-                yield from self._restart()
-                return
-            self.tasks.popleft()
-            self._is_quick = now - self._since < SHORT
-            self._since = now
-            yield finished
+    def take(self) -> FinishedJob | Attempt:
+        """Return the result of the job that has ended; or the job again, if the process died."""
+        assert self.attempt  # noqa: S101 (for type checkers)
+        assert self._future  # noqa: S101 (the same)
+        attempt, self.attempt = self.attempt, None
+        try:
+            return self._future.result()
+        except BrokenProcessPool:
+            return self._restart(attempt)
 
-    def _restart(self) -> Iterator[Finished | Attempt]:
-        """Replace the process: its job has failed, and jobs that it had ahead have not begun."""
-        (attempt, _future), *ahead = self.tasks
+    def _restart(self, attempt: Attempt) -> FinishedJob | Attempt:
+        """Replace the process; return its job for a second attempt, or the result that it failed."""
         took, was_killed = time.monotonic() - self._since, self._killed
-        self.tasks.clear()
         self._executor.shutdown(wait=True)
         remove_groups()
-        remove_if_possible(workspace_of(attempt.job, self._config, attempt.number))
-        self._is_quick = False
+        remove_workspace(workspace_of(attempt.job, self._config, attempt.number))
         self._start()
         if attempt.number < ATTEMPTS:
-            yield attempt.replace(number=attempt.number + 1)
-        else:
-            found = failure(CRASHED, Error("io_error", "its worker was killed, or ran out of memory"))
-            if was_killed:
-                message = f"it took longer than {self._config.timeout:g} s, and did not end"
-                found = failure(TIMEOUT, Error("exec_timeout", message))
-            yield finish(attempt.job, {**found, "seconds": round(took, 6)}, attempt.number)
-        yield from (attempt for attempt, _future in ahead)
+            return attempt.replace(number=attempt.number + 1)
+        found = failure(CRASHED, Error("io_error", "its worker was killed, or ran out of memory"))
+        if was_killed:
+            message = f"it took longer than {self._config.timeout:g} s, and did not end"
+            found = failure(TIMEOUT, Error("exec_timeout", message))
+        return finish(attempt.job, {**found, "seconds": round(took, 6)}, attempt.number)
 
     def kill_if_overdue(self) -> None:
-        """Kill the process if its job is far over its time; the next `take` replaces it."""
-        if not self.tasks or self.tasks[0][1].done() or self._killed or not self._pid.done():
+        """Kill the process if its job is far over its time; `take` replaces it."""
+        is_running = self._future and not self._future.done()
+        if not is_running or self._killed or not self._pid.done():
             return
         if time.monotonic() - self._since > self._config.timeout + GRACE:
             self._killed = True
@@ -188,12 +170,12 @@ class Worker:
             end_tree(self._pid.result())
 
     def close(self) -> None:
-        """End the process, and what it is at work on."""
-        if self.tasks:
+        """End the process and its job."""
+        if self.attempt:
             self._kill()
         self._executor.shutdown(cancel_futures=True)
-        for attempt, _future in self.tasks:
-            remove_if_possible(workspace_of(attempt.job, self._config, attempt.number))
+        if self.attempt:
+            remove_workspace(workspace_of(self.attempt.job, self._config, self.attempt.number))
 
 
 class LocalEngine:
@@ -202,7 +184,8 @@ class LocalEngine:
     def __init__(self, config: Config, workers: int) -> None:
         self._config, self._count = config, workers
         self._workers: list[Worker] = []
-        self._events: SimpleQueue[Worker] = SimpleQueue()
+        self._events: SimpleQueue[Worker] = SimpleQueue()  # workers whose job has ended
+        self._again: deque[Attempt] = deque()  # jobs whose worker died
         self._stopping = False
 
     def __enter__(self) -> Self:
@@ -216,52 +199,49 @@ class LocalEngine:
 
     @property
     def running(self) -> int:
-        """How many jobs are at work."""
-        return sum(bool(worker.tasks) for worker in self._workers)
+        """How many jobs are running."""
+        return sum(worker.attempt is not None for worker in self._workers)
 
     def stop(self) -> None:
-        """Let no other job begin."""
+        """Start no further jobs."""
         self._stopping = True
 
-    def run(self, jobs: Iterator[Job]) -> Iterator[Finished | None]:
+    def run(self, jobs: Iterator[Job]) -> Iterator[FinishedJob | None]:
         """Yield results as they come, and None now and then meanwhile."""
-        again: deque[Attempt] = deque()
         while True:
-            self._hand_out(again, jobs)
-            if not any(worker.tasks for worker in self._workers):
+            self._hand_out(jobs)
+            if not self.running:
                 return
-            try:
-                ready = [self._events.get(timeout=TICK)]
-            except Empty:
-                ready = []
-                yield None
+            found = None
+            with suppress(Empty):
+                found = self._events.get(timeout=TICK).take()
+            if isinstance(found, Attempt):
+                self._again.append(found)
+            else:
+                yield found
             for worker in self._workers:
                 worker.kill_if_overdue()
-            for worker in ready:
-                for found in worker.take():
-                    if isinstance(found, Attempt):
-                        again.append(found)
-                    else:
-                        yield found
 
-    def _hand_out(self, again: deque[Attempt], jobs: Iterator[Job]) -> None:
-        """Give jobs to the workers that have room; a worker is started when there is a job for it."""
-        if self._stopping:
-            return
-        for position in range(self._count):
-            while position >= len(self._workers) or self._workers[position].has_room:
-                job = None if again else next(jobs, None)
-                if not again and job is None:
-                    return
-                if position >= len(self._workers):
-                    self._workers.append(Worker(self._config, self._events))
-                self._workers[position].submit(Attempt(job) if job else again.popleft())
+    def _hand_out(self, jobs: Iterator[Job]) -> None:
+        """Give a job to each idle worker; a worker is started when there is a job for it."""
+        for position in range(0 if self._stopping else self._count):
+            if position < len(self._workers) and self._workers[position].attempt:
+                continue
+            if self._again:
+                attempt = self._again.popleft()
+            elif job := next(jobs, None):
+                attempt = Attempt(job)
+            else:
+                return
+            if position == len(self._workers):
+                self._workers.append(Worker(self._config, self._events))
+            self._workers[position].submit(attempt)
 
 
 # On a cluster.
 
 CHUNK_SECONDS = 0.5  # that the jobs of a task should take, at least
-SECONDS_PER_CPU = 0.005  # more of it: a task costs the driver 2.5 ms, of which half of its time may go
+SECONDS_PER_CPU = 0.005  # longer tasks on larger clusters, because each costs the driver 2.5 ms
 MAX_CHUNK = 256  # jobs of a task
 CHUNK_BYTES = 8 << 20  # of the documents of a task, and of the results after which it ends early
 TASKS_PER_CPU = 2  # one that runs, and one that waits
@@ -321,14 +301,14 @@ class RayEngine:
 
     @property
     def running(self) -> int:
-        """How many tasks are on their way."""
+        """How many tasks are submitted."""
         return len(self._tasks)
 
     def stop(self) -> None:
-        """Let no other task begin; those that run come to their end."""
+        """Start no further tasks, and let running ones finish."""
         self._stopping = True
 
-    def run(self, jobs: Iterator[Job]) -> Iterator[Finished | None]:
+    def run(self, jobs: Iterator[Job]) -> Iterator[FinishedJob | None]:
         """Yield results as they come, and None now and then meanwhile."""
         while True:
             while not self._stopping and len(self._tasks) < self._max_tasks():
@@ -344,7 +324,7 @@ class RayEngine:
             yield None
 
     def _max_tasks(self) -> int:
-        """Return how many tasks may be on their way: the cluster may grow and shrink."""
+        """Return how many tasks to submit at most: the cluster may grow and shrink."""
         processors = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self._chunk_seconds = max(CHUNK_SECONDS, SECONDS_PER_CPU * processors)
         return TASKS_PER_CPU * processors
@@ -361,7 +341,7 @@ class RayEngine:
             size += len(job.document or "")
         return chunk
 
-    def _take(self, task: Any) -> list[Finished]:
+    def _take(self, task: Any) -> list[FinishedJob]:
         chunk = self._tasks.pop(task)
         try:
             results, seconds = self._ray.get(task)
@@ -371,7 +351,7 @@ class RayEngine:
         done = {finished.id for finished in results}
         self._left.extend(job for job in chunk if job.id not in done)
         self._job_seconds = (self._job_seconds + seconds / max(1, len(results))) / 2
-        found: list[Finished] = results
+        found: list[FinishedJob] = results
         return found
 
 
@@ -382,7 +362,7 @@ def _check_address(address: str | None) -> None:
         try:
             socket.create_connection((host, int(port)), CONNECTING).close()
         except OSError as error:
-            raise _no_cluster(address or "", (error.strerror or str(error)).lower()) from None
+            raise _no_cluster(address or "", reason(error)) from None
 
 
 def _no_cluster(where: str, why: str) -> CladaError:
@@ -392,7 +372,7 @@ def _no_cluster(where: str, why: str) -> CladaError:
 _engines: dict[Config, LocalEngine] = {}  # of a process of Ray, which it uses for many tasks
 
 
-def run_chunk(config: Config, jobs: list[Job]) -> tuple[list[Finished], float]:
+def run_chunk(config: Config, jobs: list[Job]) -> tuple[list[FinishedJob], float]:
     """Carry out jobs on a node, in a local engine of one worker; return the results, and the seconds.
 
     It ends early once there are many bytes of results: the other jobs go into another task.

@@ -1,4 +1,4 @@
-"""Jobs: what the rows of JSON Lines, Parquet and Arrow files say, mapped and checked.
+"""Jobs: the rows of JSON Lines, Parquet and Arrow files, mapped to fields and checked.
 
 source = JobSource("predictions.jsonl", mapping={"document": "model_patch"})
 for where, job in source.jobs(): ...
@@ -13,7 +13,7 @@ from hashlib import blake2b
 from importlib import import_module
 from math import isfinite
 
-from clada.errors import UsageError
+from clada.errors import UsageError, reason, shortened
 from clada.settings import Settings
 from clada.values import Value
 
@@ -49,11 +49,10 @@ NO_IN_PLACE = (
     "in_place is no longer supported: each job works on a copy. "
     "Keep the copies with --keep=all, or apply the results' diffs with git apply"
 )
-NEEDS_PYARROW = "{} needs pyarrow"
 
 
 class Check(Value):
-    """A command that is run after the document."""
+    """A command to run after the document."""
 
     command: str
     timeout: float | None = None  # seconds
@@ -93,18 +92,24 @@ def job_from(row: object) -> Job:
     for name in TEXTS:
         value = own.get(name, "text")
         if not isinstance(value, str) or (not value and name != "document"):
-            raise UsageError(f"{name} must be a text that is not empty, not {_shorten(value)}")
+            raise UsageError(f"{name} must be a text that is not empty, not {_quote(value)}")
         if "\0" in value and name != "document":
             raise UsageError(f"{name} has a NUL in it")
-    if ("path" in own) == ("repo" in own):
-        raise UsageError("a job has a path, or a repo and a commit, and not both")
-    if ("repo" in own) != ("commit" in own):
-        raise UsageError("repo and commit go together")
-    if ("document" in own) == ("document_file" in own):
-        raise UsageError("a job has a document or a document_file, and not both")
+    for is_wrong, message in (
+        (("path" in own) == ("repo" in own), "a job has a path, or a repo and a commit, and not both"),
+        (("repo" in own) != ("commit" in own), "repo and commit go together"),
+        (
+            ("document" in own) == ("document_file" in own),
+            "a job has a document or a document_file, and not both",
+        ),
+    ):
+        if is_wrong:
+            raise UsageError(message)
     if "options" in own:
         own["options"] = _options(own["options"])
-    own["checks"] = _checks(own.get("checks", ()))
+    if not isinstance(own.get("checks", ()), list | tuple):
+        raise UsageError(f"checks must be a list of commands, not {_quote(own['checks'])}")
+    own["checks"] = tuple(map(_check, own.get("checks", ())))
     _check_fields(fields)
     return Job(**own, fields=fields)
 
@@ -113,18 +118,16 @@ def _id(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not 0 < len(value) <= MAX_ID:
-        raise UsageError(
-            f"id must be an integer, or a text of 1 to {MAX_ID} characters, not {_shorten(value)}"
-        )
+        raise UsageError(f"id must be an integer, or a text of 1 to {MAX_ID} characters, not {_quote(value)}")
     return value
 
 
 def _options(options: object) -> dict[str, Any]:
     if not isinstance(options, dict):
-        raise UsageError(f"options must be an object, not {_shorten(options)}")
-    for name, reason in FORBIDDEN_OPTIONS.items():
+        raise UsageError(f"options must be an object, not {_quote(options)}")
+    for name, why in FORBIDDEN_OPTIONS.items():
         if name in options:
-            raise UsageError(f"options cannot have {name}: {reason}")
+            raise UsageError(f"options cannot have {name}: {why}")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     try:
         json.dumps(given, allow_nan=False)
@@ -134,28 +137,19 @@ def _options(options: object) -> dict[str, Any]:
     return given
 
 
-def _checks(checks: object) -> tuple[Check, ...]:
-    if not isinstance(checks, list | tuple):
-        raise UsageError(f"checks must be a list of commands, not {_shorten(checks)}")
-    return tuple(map(_check, checks))
-
-
 def _check(check: object) -> Check:
     given = {"command": check} if isinstance(check, str) else check
     if not isinstance(given, dict) or set(given) - {"command", "timeout", "junit"}:
-        raise UsageError(f"a check is a command, or has command, timeout and junit, not {_shorten(check)}")
+        raise UsageError(f"a check is a command, or has command, timeout and junit, not {_quote(check)}")
     command, timeout, junit = given.get("command"), given.get("timeout"), given.get("junit")
     if not isinstance(command, str) or not command.strip():
-        raise UsageError(f"the command of a check must be a text that is not empty, not {_shorten(command)}")
-    if timeout is not None and not (_is_number(timeout) and timeout > 0):
-        raise UsageError(f"the timeout of a check must be seconds, more than 0, not {_shorten(timeout)}")
+        raise UsageError(f"the command of a check must be a text that is not empty, not {_quote(command)}")
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool) and isfinite(timeout)
+    if timeout is not None and not (is_number and timeout > 0):
+        raise UsageError(f"the timeout of a check must be seconds, more than 0, not {_quote(timeout)}")
     if junit is not None and not (isinstance(junit, str) and junit):
-        raise UsageError(f"the junit of a check must be a path, not {_shorten(junit)}")
+        raise UsageError(f"the junit of a check must be a path, not {_quote(junit)}")
     return Check(command, timeout, junit)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _check_fields(fields: Row) -> None:
@@ -168,9 +162,8 @@ def _check_fields(fields: Row) -> None:
             raise UsageError(f"the field {name} must be a finite number, not {value}")
 
 
-def _shorten(value: object) -> str:
-    text = json.dumps(value, default=repr)
-    return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 (as in other messages)
+def _quote(value: object) -> str:
+    return shortened(json.dumps(value, default=repr))
 
 
 # Many jobs.
@@ -190,7 +183,7 @@ class JobSource:
     ) -> None:
         self._jobs, self._mapping = jobs, dict(mapping or {})
         self.files = _shards(jobs) if isinstance(jobs, str) else []
-        self.base = os.getcwd()  # from which the paths in jobs count
+        self.base = os.getcwd()  # directory to which the paths in jobs are relative
         if isinstance(jobs, str):
             self.base = os.path.abspath(jobs if os.path.isdir(jobs) else os.path.dirname(jobs) or ".")
         if not isinstance(jobs, str) and (mapping or dataset):
@@ -198,7 +191,7 @@ class JobSource:
         self._joined = self._read_dataset(dataset) if dataset else {}
 
     def jobs(self) -> Iterator[tuple[str, Job]]:
-        """Yield each job, with the words for where it is; BadJobError names the row that is not one."""
+        """Yield each job with its file and row; BadJobError names the row that is not a job."""
         for where, row in self._rows():
             try:
                 yield where, job_from(self._map(row))
@@ -227,7 +220,7 @@ class JobSource:
             if name in self._mapping or column in row:
                 mapped[name] = _value(row, column)
         if mapped.get("document") is None and "document" in mapping:
-            mapped["document"] = ""  # a model that gave no answer
+            mapped["document"] = ""  # the model gave no answer
         return mapped
 
     def _read_dataset(self, path: str) -> dict[str, Row]:
@@ -244,7 +237,7 @@ class JobSource:
 
 
 def parse_mapping(text: str) -> dict[str, str]:
-    """Return the mapping that `document=model_patch,repo=mirrors/{repo}.git` says."""
+    """Parse a mapping such as `document=model_patch,repo=mirrors/{repo}.git`."""
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if not pairs or not all(name.strip() and column.strip() for name, _equals, column in pairs):
         raise UsageError(f"--map takes FIELD=COLUMN,…, such as document=model_patch, not {text!r}")
@@ -263,7 +256,7 @@ def _value(row: Row, column: str) -> Any:
 
 
 def _shards(path: str) -> list[str]:
-    """Return the files of a dataset directory in order, or the one file that it is."""
+    """Return the files of a directory of jobs in order; of a file, the file itself."""
     if not os.path.isdir(path):
         if os.path.exists(path) and not os.path.isfile(path):
             raise UsageError(f"{path} is not a regular file: jobs are read twice, first to check them")
@@ -280,12 +273,12 @@ def _shards(path: str) -> list[str]:
 
 
 def _rows_of(file: str) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a file, each with the words for where it is."""
+    """Yield the rows of a file, each with the file and its number, for messages."""
     reader = READERS.get(os.path.splitext(file)[1], _read_json_lines)
     try:
         yield from reader(file)
     except OSError as error:
-        raise UsageError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{file}: {reason(error)}") from None
 
 
 def _read_json_lines(file: str) -> Iterator[tuple[str, Any]]:
@@ -345,7 +338,7 @@ def _arrow(module: str, file: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise UsageError(NEEDS_PYARROW.format(file), "pip install 'clada[parquet]'") from None
+        raise UsageError(f"{file} needs pyarrow", "pip install 'clada[parquet]'") from None
 
 
 READERS = {".jsonl": _read_json_lines, ".parquet": _read_parquet, ".arrow": _read_arrow}
@@ -384,11 +377,11 @@ def _digest(id_: str) -> int:
 
 
 def directory_name(id_: str, attempt: int) -> str:
-    """Return a directory name that a person finds by the id, and that no other id has."""
+    """Return a readable directory name that is unique to an id and an attempt."""
     plain = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in id_)
     return f"{plain.lstrip('.')[:60] or 'job'}-{_digest(id_):032x}-{attempt}"
 
 
 def resolve(base: str, path: str) -> str:
-    """Return the absolute path of what a job names."""
+    """Return the absolute path of a path in a job."""
     return os.path.normpath(os.path.join(base, os.path.expanduser(path)))

@@ -1,4 +1,4 @@
-"""Results: a file of JSON Lines, or a directory of such files: each line whole, each id once; and Parquet."""
+"""The results of a batch: a file of JSON Lines or a directory of such files, and Parquet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from importlib import import_module
 from itertools import islice
 
-from clada.errors import CladaError, UsageError
+from clada.errors import CladaError, UsageError, reason
 from clada.world import handles
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-LOCK_WAIT = 5.0  # seconds that a batch which was killed has to end
+LOCK_WAIT = 5.0  # seconds to wait for a killed batch to end
 PAUSE = 0.05
 BACKWARDS = 1 << 16  # bytes that are searched at once for the end of the last whole line
 SHARD_BYTES = 1 << 30  # of a file in a directory of results
@@ -42,7 +42,7 @@ class ResultsFile:
             self._handle = os.open(self._shard, flags, 0o666)
             self._lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"{path}: {reason(error)}") from None
         try:
             _lock(self._lock, path)
             self._size = self._cut_torn_line()
@@ -65,7 +65,7 @@ class ResultsFile:
         return os.path.join(self.path, f"results-{number:05}.jsonl")
 
     def _cut_torn_line(self) -> int:
-        """Remove what is behind the last line break: a line that a kill or a full disk has torn."""
+        """Remove an incomplete last line, as a kill or a full disk leaves it; return the size."""
         end = size = os.fstat(self._handle).st_size
         while end:
             start = max(0, end - BACKWARDS)
@@ -78,7 +78,7 @@ class ResultsFile:
         return end
 
     def add(self, line: bytes) -> None:
-        """Write a result; CladaError where that is not possible, and then nothing of it is there."""
+        """Write a result, all of it or nothing; CladaError if that is not possible."""
         if self._in_shards and self._size and self._size + len(line) > SHARD_BYTES:
             os.close(self._handle)
             self._shard, self._size = self._shard_name(int(self._shard[-11:-6]) + 1), 0
@@ -87,7 +87,7 @@ class ResultsFile:
             handles.write(self._handle, line)
         except OSError as error:
             self._cut_torn_line()
-            message = f"{self._shard} cannot be written: {(error.strerror or str(error)).lower()}"
+            message = f"{self._shard} cannot be written: {reason(error)}"
             raise CladaError("io_error", message, "make room, and continue with --resume") from None
         self._size += len(line)
 
@@ -108,7 +108,7 @@ def _lock(handle: int, path: str) -> None:
 
 
 def result_files(path: str) -> list[str]:
-    """Return the files of a directory of results in order, or the one file that it is."""
+    """Return the files of a directory of results in order; of a file, the file itself."""
     if not os.path.isdir(path):
         return [path]
     return sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith(".jsonl"))
@@ -130,7 +130,7 @@ def read_results_at(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield at, _result(line)
                 at += len(line)
     except OSError as error:
-        raise UsageError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{file}: {reason(error)}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}, line {number}: not a result of a batch: {error}") from None
 
@@ -170,7 +170,7 @@ def write_parquet(results: str, path: str) -> None:
                 writer.write_table(pyarrow.Table.from_pylist(some, schema))
         os.replace(unfinished, path)
     except OSError as error:
-        raise CladaError("io_error", f"{path} cannot be written: {error.strerror or error}") from None
+        raise CladaError("io_error", f"{path} cannot be written: {reason(error)}") from None
 
 
 def _column_types(results: str) -> dict[str, str]:

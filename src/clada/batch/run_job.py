@@ -13,8 +13,8 @@ from xml.parsers import expat
 
 from clada.batch import container
 from clada.batch.jobs import Check, Job, directory_name, resolve
-from clada.batch.workspaces import make_workspace, remove_if_possible, take_snapshot
-from clada.errors import CladaError, Error, unforeseen
+from clada.batch.workspaces import make_workspace, remove_workspace, take_snapshot
+from clada.errors import CladaError, Error, reason, unforeseen
 from clada.grammar import MAX_INPUT
 from clada.report.json import to_dict
 from clada.report.patch import patch
@@ -45,10 +45,10 @@ MAX_JUNIT = 32 << 20  # bytes of a JUnit file
 
 
 class Config(Value):
-    """What all jobs of a batch have in common."""
+    """The settings of all jobs of a batch."""
 
     work: str = ""  # directory of the workspaces
-    base: str = ""  # directory from which the paths of jobs count
+    base: str = ""  # directory to which the paths of jobs are relative
     timeout: float = 300.0  # seconds of a job
     memory: int = 2 << 30  # bytes
     processes: int = 512  # and threads
@@ -58,15 +58,15 @@ class Config(Value):
     container: str | None = None  # image in which each job runs
 
 
-class Finished(Value):
-    """A job that has a result: its id, its status, and the line of the results file."""
+class FinishedJob(Value):
+    """A job with its result: its id, its status, and its line of the results file."""
 
     id: str
     status: str
     line: bytes
 
 
-def run_job(job: Job, config: Config, attempt: int = 1) -> Finished:
+def run_job(job: Job, config: Config, attempt: int = 1) -> FinishedJob:
     """Carry out a job and return its result; an error is a result, too."""
     started, cpu = time.monotonic(), sum(os.times()[:4])
     workspace = workspace_of(job, config, attempt)
@@ -76,7 +76,7 @@ def run_job(job: Job, config: Config, attempt: int = 1) -> Finished:
         found = failure(FAILED, error.error if isinstance(error, CladaError) else unforeseen(error))
     kept = config.keep == KEEP_ALL or (config.keep == KEEP_FAILED and found["status"] not in WENT_WELL)
     if not kept:
-        remove_if_possible(workspace)
+        remove_workspace(workspace)
     found["workspace"] = workspace if kept and os.path.isdir(workspace) else None
     found["seconds"] = round(time.monotonic() - started, 6)
     found["cpu_seconds"] = round(sum(os.times()[:4]) - cpu, 6)
@@ -89,19 +89,19 @@ def workspace_of(job: Job, config: Config, attempt: int) -> str:
 
 
 def failure(status: str, error: Error) -> dict[str, Any]:
-    """Return what a result says of a job that has no report."""
+    """Return the fields of the result of a job without a report."""
     return {"status": status, "error_type": error.type, "error": error.sentence}
 
 
-def finish(job: Job, found: dict[str, Any], attempts: int) -> Finished:
-    """Return the result of a job: its own fields, and what was found out."""
+def finish(job: Job, found: dict[str, Any], attempts: int) -> FinishedJob:
+    """Return the result of a job: its own fields, and those of the result."""
     result = {
         "schema": SCHEMA, "id": job.id, **job.fields, "status": "", "error_type": None, "error": None,
         "notation": None, "dialect": None, "report": None, "diff": None, "checks": [],
         "document": job.document, "workspace": None, "attempts": attempts, "seconds": 0.0,
         "seconds_workspace": 0.0, "seconds_run": 0.0, "seconds_checks": 0.0, "cpu_seconds": 0.0, **found,
     }  # fmt: skip
-    return Finished(job.id, found["status"], json.dumps(result, separators=(",", ":")).encode() + b"\n")
+    return FinishedJob(job.id, found["status"], json.dumps(result, separators=(",", ":")).encode() + b"\n")
 
 
 def _run_in_workspace(job: Job, workspace: str, config: Config, started: float) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _run_in_workspace(job: Job, workspace: str, config: Config, started: float) 
 
 
 def apply_and_check(job: Job, workspace: str, config: Config, seconds: float) -> dict[str, Any]:
-    """Carry out the document in a workspace, and run the checks; return what the result says of that."""
+    """Carry out the document in a workspace and run the checks; return fields of the result."""
     until = time.monotonic() + seconds
     settings = _settings(job, workspace, config)
     document = _document(job, config)
@@ -169,7 +169,7 @@ def _document(job: Job, config: Config) -> str:
         with open(path, "rb") as file:
             return file.read(MAX_INPUT + 1).decode(errors="surrogateescape")
     except OSError as error:
-        message = f"the document cannot be read: {(error.strerror or str(error)).lower()}: {path}"
+        message = f"the document cannot be read: {reason(error)}: {path}"
         raise CladaError("file_not_found", message, "mend the job's document_file") from None
 
 
@@ -197,7 +197,7 @@ def _status(report: Report, tasks: Sequence[Task]) -> tuple[str, Error | None]:
 
 
 def _diff(report: Report, snapshot: Snapshot | None, most: int) -> str | None:
-    """Return the changes as a patch; None where it is longer than output may be, or not known."""
+    """Return the changes as a patch; None where it is too long, or not known."""
     found = snapshot.changes() if snapshot else (report.changes, report.modes)
     if found is None:
         return None
@@ -212,7 +212,7 @@ def _diff(report: Report, snapshot: Snapshot | None, most: int) -> str | None:
 
 
 def _run_check(check: Check, settings: Settings, config: Config, left: float) -> dict[str, Any]:
-    """Run a check by itself, if it is approved, and return what came of it."""
+    """Run a check if it is approved, and return its part of the result."""
     found = {
         "command": check.command, "exit_code": None, "output": "", "truncated": False, "seconds": 0.0,
         "junit": None, "error": None,
@@ -245,7 +245,7 @@ def _run_check(check: Check, settings: Settings, config: Config, left: float) ->
 
 
 def _junit_counts(check: Check, workspace: str) -> dict[str, int] | None:
-    """Return the counts of a JUnit file that a check wrote; None where there is none."""
+    """Return the counts in the JUnit file that a check wrote; None where there is none."""
     flag = JUNIT_FLAG.search(check.command)
     name = check.junit or (flag[1].strip("'\"") if flag else None)
     if not name or os.path.normpath(name).startswith(("/", "..")):

@@ -1,20 +1,20 @@
-"""What came of a batch, summed up: rates by status, notation, dialect and error; the commonest failures."""
+"""A summary of results: rates by status, notation, dialect and error; the commonest failures; a chart."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
 
-from clada.batch.chart import chart
 from clada.batch.results import read_results
-from clada.batch.run_job import APPLIED, STATUSES
+from clada.batch.run_job import APPLIED, PLANNED, STATUSES
 from clada.text.escape import escape_controls
 from clada.values import Value, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
 SCHEMA = "clada.batch.summary/1"
@@ -22,13 +22,19 @@ NOTHING = "(none)"  # in place of a field that a result does not have
 MOST_FAILURES = 10
 MOST_KINDS = 10_000  # failures of different kinds that are told apart
 MOST_GROUPS = 1000
-LONGEST = 100  # characters of a message in a table
+LONGEST_MESSAGE = 100  # characters, in a table
 # What differs from one failure of a kind to the next: quoted texts, paths with a slash or a dot, numbers.
 VARIABLE = re.compile(r"\"[^\"]*\"|'[^']*'|\S*[/.]\w\S*|\d+")
 
+# The chart.
+COLOURS = dict(zip(STATUSES, ("#4c9f70", "#c8553d", "#e0a458", "#6d7b8d", "#3b3b3b", "#5b8bd0"), strict=True))
+MOST_BARS = 40
+LEFT, WIDTH, ROW, TOP = 220, 560, 26, 70  # pixels of the bars
+LONGEST_NAME = 32  # characters
+
 
 class Group(Value):
-    """Results that have something in common: how many, and how many of each status."""
+    """Results with the same value of a field, counted by status."""
 
     name: str
     counts: dict[str, int]
@@ -45,7 +51,7 @@ class Group(Value):
 
 
 class Failure(Value):
-    """A kind of failure: its type, how often it came, and an example of it."""
+    """A kind of failure: its type, its count, and an example."""
 
     type: str
     count: int
@@ -54,7 +60,7 @@ class Failure(Value):
 
 
 class Summary(Value):
-    """What is known of the results of a batch."""
+    """The summary of a batch."""
 
     total: Group
     groups: dict[str, list[Group]]  # by notation, by dialect, by the field that was asked for
@@ -162,10 +168,9 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _failures(failures: Sequence[Failure]) -> str:
     lines = ["commonest failures, with an example each\n"]
     for failure in failures:
-        message = failure.message if len(failure.message) <= LONGEST else f"{failure.message[:LONGEST]}…"
-        lines.append(
-            escape_controls(f"{failure.count:>6,}  {failure.type}: {message} (job {failure.id})") + "\n"
-        )
+        message = _shorten(failure.message, LONGEST_MESSAGE)
+        line = f"{failure.count:>6,}  {failure.type}: {message} (job {failure.id})"
+        lines.append(escape_controls(line) + "\n")
     return "".join(lines)
 
 
@@ -196,10 +201,58 @@ def as_json(summary: Summary) -> str:
 
 
 def as_svg(summary: Summary) -> str:
-    """Return it as one chart: a bar for each value of the field, or for each dialect."""
+    """Return it as a chart: a bar for each value of the field, or for each dialect, in parts by status."""
     field = summary.by or "dialect"
-    groups = [summary.total, *summary.groups[field]]
-    return chart(f"Jobs by {field}", [(group.name, group.counts) for group in groups])
+    groups = [summary.total, *summary.groups[field]][:MOST_BARS]
+    height, width = TOP + ROW * len(groups) + 20, LEFT + WIDTH + 120
+    title = _escape(f"Jobs by {field}")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" role="img"',
+        f' viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f"<title>{title}</title>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="12" y="24" font-size="16">{title}</text>',
+        *_legend(groups),
+    ]
+    for number, group in enumerate(groups):
+        parts += _bar(TOP + ROW * number, group)
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _legend(groups: Sequence[Group]) -> Iterator[str]:
+    """Yield what each colour means; that of dry runs only where there are any, because they are rare."""
+    has_plans = any(group.counts.get(PLANNED) for group in groups)
+    named = [status for status in STATUSES if status != PLANNED or has_plans]
+    for number, status in enumerate(named):
+        colour = COLOURS[status]
+        left = LEFT + 100 * number
+        yield f'<rect x="{left}" y="40" width="12" height="12" fill="{colour}"/>'
+        yield f'<text x="{left + 17}" y="50">{status}</text>'
+
+
+def _bar(top: int, group: Group) -> Iterator[str]:
+    name, counts, total = group.name, group.counts, group.total or 1
+    short = _escape(_shorten(name, LONGEST_NAME))
+    yield f'<text x="{LEFT - 8}" y="{top + 14}" text-anchor="end">{short}</text>'
+    left = float(LEFT)
+    for status, colour in COLOURS.items():
+        width = WIDTH * counts.get(status, 0) / total
+        if width:
+            told = _escape(f"{name}: {counts[status]} {status}")
+            yield (
+                f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="18" fill="{colour}">'
+                f"<title>{told}</title></rect>"
+            )
+        left += width
+    yield f'<text x="{LEFT + WIDTH + 8}" y="{top + 14}">{group.rate:.1%} of {total:,}</text>'
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _escape(text: str) -> str:
+    return html.escape(escape_controls(text))
 
 
 FORMS: dict[str, Callable[[Summary], str]] = {"table": as_table, "json": as_json, "svg": as_svg}

@@ -7,16 +7,13 @@ file when it is opened.
 from __future__ import annotations
 
 import json
-import re
-from functools import cache
 from http import HTTPStatus
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import clada
 from clada.batch.results import read_results_at, result_files
 from clada.batch.run_job import WENT_WELL
-from clada.review.page import as_json, policy
+from clada.review.page import fill, policy, read_static, read_style
 from clada.review.server import OPENED, Handler, Server
 
 if TYPE_CHECKING:
@@ -28,6 +25,7 @@ PAGE_ROWS = 100
 COLUMNS = ("id", "model", "status", "dialect", "error_type", "checks", "seconds")
 FILTERS = ("model", "status", "dialect", "error_type")
 MAX_CHOICES = 200  # values of a filter that the page offers
+STYLE, SCRIPT = read_style("view.css", "clada.batch"), read_static("view.js", "clada.batch")
 
 
 class ResultsView:
@@ -57,9 +55,13 @@ class ResultsView:
             for name in FILTERS
         }
         data = {"path": self.path, "other": self.other, "columns": COLUMNS, "choices": choices}
-        parts = {"style": _static("view.css"), "script": _static("view.js"), "data": as_json(data)}
-        html = re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _static("view.html"))
-        return html.encode()
+        parts = {
+            "title": "clada batch",
+            "head": f"<style>{STYLE}</style>",
+            "data": _json_for_html(data),
+            "script": SCRIPT,
+        }
+        return fill(read_static("base.html") + read_static("view.html", "clada.batch"), parts).encode()
 
     def rows(self, query: dict[str, list[str]]) -> dict[str, Any]:
         """Return the rows that a query asks for: filtered, sorted, a hundred from some row on."""
@@ -130,23 +132,24 @@ def _read(file: str, at: int) -> dict[str, Any]:
     return found
 
 
-@cache
-def _static(name: str) -> str:
-    return (files("clada.batch") / "static" / name).read_text(encoding="utf-8")
+def _json_for_html(value: Any) -> str:
+    """Return a value as JSON that cannot end the element of HTML that it is in."""
+    text = json.dumps(value, separators=(",", ":"))  # in ASCII
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 class ViewHandler(Handler):
     """Answers requests of the page: it only reads."""
 
-    policy = policy(connects=True, script=_static("view.js"), style=_static("view.css"))
+    policy = policy(connects=True, script=SCRIPT, style=STYLE)
 
     def do_GET(self) -> None:  # noqa: N802 (http.server names it)
         """Answer with the page, or with rows, or with a job."""
         view: Any = self.server.session
-        self._answer(
+        self._route(
             {
                 "": lambda _query: self._send(HTTPStatus.OK, "text/html; charset=utf-8", view.page),
-                OPENED: self._lead,
+                OPENED: self._redirect,
                 "rows": lambda query: self._send_json(view.rows(query)),
                 "job": lambda query: self._send_json(view.job(query)),
             }
@@ -154,7 +157,7 @@ class ViewHandler(Handler):
 
     def do_POST(self) -> None:  # noqa: N802 (the same)
         """Refuse: nothing can be done here."""
-        self._answer({}, has_body=True)
+        self._route({}, has_body=True)
 
 
 def make_server(view: ResultsView) -> Server:

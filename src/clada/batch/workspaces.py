@@ -1,19 +1,22 @@
-"""The workspace of a job: a copy of a directory or a work tree of a commit; and what a document changed."""
+"""The workspace of a job, a copy of a directory or a work tree of a commit; and the changes in it."""
 
 from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 from clada.batch.jobs import resolve
 from clada.errors import CladaError
 from clada.model import Operation
 from clada.values import Value
 from clada.world.files.paths import is_protected
+from clada.world.files.walk import skip_error, walk
 from clada.world.git import repository
 from clada.world.git.git import hardened_git
 from clada.world.git.work_tree import is_url, make_work_tree, mirror
 from clada.world.handles import OWNER_ALL, READ, make_directory, read, remove_tree, write
+from clada.world.record.store import outside_store
 from clada.world.xdg import cache_home
 
 TYPE_CHECKING = False
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     Contents = list[tuple[str, bytes | None, bytes | None]]
     Modes = list[tuple[str, str | None, str | None]]
 
-CLADA_AND_GIT = (".git", ".clada")  # which a patch does not show
+CLADA_AND_GIT = (".git", ".clada")  # not part of a patch
 PIECE = 1 << 23
 NO_DIRECTORY = "there is no directory {}"
 
@@ -62,12 +65,16 @@ def repository_of(job: Job, base: str) -> str:
     return resolve(base, repo)
 
 
+def remove_workspace(path: str) -> None:
+    """Remove the workspace of a job, and the record of its runs where that is in the state directory."""
+    remove_if_possible(path)
+    remove_if_possible(outside_store(path).path)
+
+
 def remove_if_possible(path: str) -> None:
     """Remove a tree, as far as that can be done: processes that are being killed may still write there."""
-    try:
+    with suppress(OSError):
         remove_tree(path)
-    except OSError:
-        return
 
 
 # Copies.
@@ -187,7 +194,7 @@ class Snapshot(Value):
 
 
 def take_snapshot(workspace: str, job: Job, base: str, plan: Plan) -> Snapshot:
-    """Return what is needed to say later what a plan changed."""
+    """Return the state before a plan is carried out, from which its changes are found later."""
     names = _named_files(plan) if not job.options.get("atomic") and not plan.atomic else None
     if names is None or any(os.path.islink(f"{workspace}/{name}") for name in names):
         commit = ""
@@ -220,28 +227,18 @@ def _is_plain(path: str) -> bool:
 
 def _statuses(top: str, names: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     for name in names:
-        try:
+        with suppress(OSError):
             yield name, os.lstat(f"{top}/{name}")
-        except OSError:
-            continue
 
 
 def _entries(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files and links below a directory, each with its status."""
-    folders = [""]
-    for folder in folders:
-        try:
-            entries = list(os.scandir(f"{top}/{folder}"))
-        except OSError:
-            continue  # a command has closed it
-        for entry in entries:
-            path = f"{folder}{entry.name}"
-            if entry.name in CLADA_AND_GIT:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(f"{path}/")
-            else:
-                yield path, entry.stat(follow_symlinks=False)
+    """Yield the files and links below a directory, each with its status, as far as it can be read."""
+    for directory in walk(top, skip_error):
+        directory.enter = [name for name in directory.enter if name not in CLADA_AND_GIT]
+        for entry in directory.entries:
+            if entry.name not in CLADA_AND_GIT and not entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):  # a process removes it just now
+                    yield directory.join(entry.name), entry.stat(follow_symlinks=False)
 
 
 def _git_mode(status: os.stat_result | None) -> str | None:

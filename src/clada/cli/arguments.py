@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from clada.cli.flags import BY_FLAG, BY_LETTER, COMMANDS, KNOWN, MAIN
-from clada.config import close_to, read_text
 from clada.errors import UsageError
+from clada.setting_values import close_to, read_text
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -133,7 +133,8 @@ def _read_flag(flag: _Flag, waiting: list[str], given: dict[str, Any]) -> None:
         _read_letters(flag, waiting, given)
         return
     name, equals, value = flag.word.partition("=")
-    setting = flag.row.own.get(name[2:]) or BY_FLAG.get(name)
+    own = {f"--{each.dashed}": each for each in flag.row.own}
+    setting = own.get(name) or BY_FLAG.get(name)
     if setting is None:
         raise _unknown_flag(flag, name)
     if setting.kind == "switch":
@@ -177,7 +178,8 @@ def _read_value(
     try:
         read_value = read_text(setting, value)
     except UsageError as error:
-        wrong, right = (value, error.remedy) if is_apart else (flag.word, f"{name}={error.remedy}")
+        is_value = is_apart and not os.path.lexists(value)  # a file is the document: the value was left out
+        wrong, right = (value, error.remedy) if is_value else (flag.word, f"{name}={error.remedy}")
         fixed = as_typed([right if each == wrong else each for each in flag.line]) if error.remedy else ""
         raise UsageError(f"{name} {error}", fixed) from None
     values = (*given.get(setting.name, ()), read_value) if setting.kind == "list" else read_value
@@ -203,17 +205,15 @@ def _replace_aliases(given: dict[str, Any], row: Command) -> None:
 
 def _unknown_flag(flag: _Flag, name: str) -> UsageError:
     bare = name.lstrip("-")
-    if bare in FLAGS_BY_MEANING:
-        called, written = FLAGS_BY_MEANING[bare]
-        takes_value = written.startswith("--") and "=" not in written
-        value = flag.word.removeprefix(name) if takes_value else ""
-        return UsageError(f"unknown flag {name}; did you mean {called}?", flag.corrected(written + value))
-    known = [setting.dashed for setting in flag.row.own.values()] + [each[2:] for each in BY_FLAG]
-    near = close_to(bare, known) if name.startswith("--") else None
+    known = [each[2:] for each in BY_FLAG]
+    near = close_to(bare, [*known, *FLAGS_BY_MEANING]) if name.startswith("--") else None
     if near is None:
         return UsageError(f"unknown flag {name}", "clada --help")
-    corrected = flag.word.replace(name, f"--{near}", 1)
-    return UsageError(f"unknown flag {name}; did you mean --{near}?", flag.corrected(corrected))
+    called, written = FLAGS_BY_MEANING.get(near, (f"--{near}", f"--{near}"))
+    setting = BY_FLAG.get(written) or BY_LETTER.get(written)
+    takes_value = near in known or (setting is not None and setting.kind != "switch")
+    value = flag.word.removeprefix(name) if takes_value else ""
+    return UsageError(f"unknown flag {name}; did you mean {called}?", flag.corrected(written + value))
 
 
 def _refuse_unknown_command(words: Sequence[str]) -> None:

@@ -11,8 +11,7 @@ from clada.errors import CladaError
 from clada.grammar import read_number
 from clada.model import Skipped
 from clada.notations.registry import UNKNOWN
-from clada.operations import find
-from clada.report import status_line
+from clada.report import is_command, status_line
 from clada.report.diff import numbered, split_hunk
 from clada.text.forms import visible
 from clada.values import Value
@@ -197,8 +196,7 @@ class Choices:
         lines: list[Line] = [("note", ""), (kind, f"{place} task {task.label}: {text}{part}")]
         if task.error:
             lines.append(("note", WOULD_FAIL))
-        operation = find(task.operation)
-        if operation and operation.is_command:
+        if is_command(task):
             lines += [("detail", f"  | {visible(line)}") for line in task.target.strip("\n").split("\n")]
         if hunk:
             lines += [(kind, self._mask(line)) for kind, line in hunk.lines]

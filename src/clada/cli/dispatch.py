@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[dict[str, Any], Sequence[str], Console], int]
 
-COMMAND = re.compile(r"(^|: )(clada|git|mv|rm|mkdir|ls|pip|export|unset|chmod|\$EDITOR) ")  # in advice
+COMMAND = r"(^|: )(clada|git|mv|rm|mkdir|ls|pip|export|unset|chmod|\$EDITOR) "  # in advice
 
 
 def dispatch(arguments: Sequence[str]) -> int:
@@ -68,7 +68,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 
 def _advice(error: Error, invocation: Invocation | None) -> list[str]:
     """Return what to do about an error; the last line is a command to copy."""
-    if not invocation or any(COMMAND.search(line) for line in error.advice):
+    if not invocation or any(re.search(COMMAND, line) for line in error.advice):
         return error.advice
     if invocation.row.group == PAST:
         return [*error.advice, "clada history"]
@@ -92,8 +92,8 @@ def _options(invocation: Invocation, console: Console) -> Mapping[str, Any]:
             return False  # the command asks itself
         from clada.cli.commands.trust import settle  # late: most workspaces have no .clada
 
-        ask = invocation.row.asks_for_trust and not given.get("dry_run") and not given.get("yes")
-        return settle(workspace, console, ask=ask)
+        may_ask = invocation.row.asks_for_trust and not given.get("dry_run") and not given.get("yes")
+        return settle(workspace, console, may_ask=may_ask)
 
     configured = config.load(given.get("workspace"), trusts).merged
     unset = dict.fromkeys(invocation.row.by_flag)
@@ -118,6 +118,8 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
         _check_workspace(workspace)
     _clear_left_lock(workspace)
     name = invocation.command or "apply"
+    if name in ("doctor", "plan") or (invocation.row.group == PAST and name != "recover"):
+        _clear_scratch(workspace, console)  # runs do that themselves, and so does `clada recover`
     run: Handler = getattr(import_module(f"clada.cli.commands.{invocation.row.module or name}"), name)
     return run({**options, "given": invocation.given}, invocation.arguments, console)
 
@@ -125,17 +127,26 @@ def _perform(invocation: Invocation, options: Mapping[str, Any], console: Consol
 def _clear_left_lock(workspace: str) -> None:
     """Remove the lock of git's index that a killed clada left, because git itself would refuse to work."""
     try:
-        top = os.path.realpath(workspace)
+        top = config.top_of_repository(os.path.realpath(workspace))
     except OSError:
         return  # the current directory is gone
-    while not os.path.lexists(f"{top}/.git"):
-        if top in ("", "/"):
-            return
-        top = os.path.dirname(top)
-    if os.path.isfile(f"{top}/.git") or os.path.lexists(f"{top}/.git/index.lock"):  # a file: elsewhere
+    # Where .git is a file, the index is elsewhere.
+    if top and (os.path.isfile(f"{top}/.git") or os.path.lexists(f"{top}/.git/index.lock")):
         from clada.world.git.index import clear_stale_lock_of
 
         clear_stale_lock_of(workspace)
+
+
+def _clear_scratch(workspace: str, console: Console) -> None:
+    """Put back files that a killed clada was about to move, and say so."""
+    from clada.world.record.store import find_store
+
+    try:
+        notes = find_store(workspace).clear_scratch()
+    except (CladaError, OSError):
+        return  # the command itself says what is wrong with the workspace
+    for note in notes:
+        console.note(note)
 
 
 def _check_workspace(directory: str) -> None:

@@ -3,73 +3,17 @@
 from __future__ import annotations
 
 from clada.notations.registry import NOTATIONS, with_prompt
-from clada.settings import DEFAULTS, OUTPUT, READING, RUNNING, SAFETY, SETTINGS, Setting
+from clada.settings import BY_NAME, OUTPUT, READING, RUNNING, SAFETY, SETTINGS, Setting
 from clada.values import Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+CONVERTIBLE = tuple(row.name for row in NOTATIONS.values() if row.writer)
+PROMPTS = with_prompt()
 # The settings that have a flag, by name; flags are written with dashes.
 FLAGS = {setting.name: setting for setting in SETTINGS if setting.group}
 YES = Setting(
     "yes", "switch", False, "apply without asking first; commands still need approval", RUNNING, short="y"
 )
 JSON = Setting("json", "switch", False, "print only JSON on standard output (-o json)", OUTPUT)
-NETWORK = Setting("network", "switch", False, "give the command access to the network", SAFETY)
-PREFIX = Setting("prefix", "switch", False, "approve all commands that start with these words", SAFETY)
-FOR_SHELL = Setting("shell", "switch", False, "approve a text that needs a shell; bash runs it", SAFETY)
-NOT_ASKING = Setting("yes", "switch", False, "trust it without asking", SAFETY, short="y")
-CLIPBOARD = Setting("clipboard", "switch", False, "watch the clipboard instead of files", READING)
-SETTLE = Setting(
-    "settle", "duration", DEFAULTS["settle"], "how long an answer must be unchanged", READING, "TIME"
-)
-REVIEW = Setting("review", "switch", False, "show each answer on a page in the browser", OUTPUT)
-NO_OPEN = Setting("no_open", "switch", False, "print the address, do not open a browser", OUTPUT)
-HTML = Setting("html", "text", None, "write the plan as one HTML file", OUTPUT, "FILE")
-LIMIT = Setting("limit", "number", 20, "how many runs to list; 0: all", OUTPUT, "NUMBER")
-LONG = Setting("long", "switch", False, "show full timestamps and commits", OUTPUT, short="v")
-CONVERTIBLE = tuple(row.name for row in NOTATIONS.values() if row.writer)
-TO = Setting("to", "choice", None, "notation to write", READING, "NAME", choices=CONVERTIBLE)
-NEW_MESSAGE = FLAGS["message"].replace(meaning="message of the new commit", otherwise="")
-JOB_OUTPUT = FLAGS["max_output"].replace(meaning="output kept of the tasks and checks of a job")
-# Of `clada batch`; batch/run_job.py has the defaults of the limits, too, and is not loaded here.
-BATCH_FLAGS = (
-    Setting("out", "text", None, "results file (JSON Lines), or a directory/ of shards", OUTPUT, "FILE"),
-    Setting("resume", "switch", False, "continue a batch that was stopped", RUNNING),
-    Setting(
-        "map", "text", None, "columns of the jobs, such as document=model_patch", READING, "FIELD=COLUMN"
-    ),
-    Setting("dataset", "text", None, "further columns of the jobs, joined by the id", READING, "PATH"),
-    Setting("engine", "choice", "local", "where jobs run", RUNNING, choices=("local", "ray")),
-    Setting(
-        "address",
-        "text",
-        None,
-        "address of the Ray cluster",
-        RUNNING,
-        "HOST",
-        otherwise="one on this machine",
-    ),
-    Setting("workers", "number", None, "jobs at a time", RUNNING, "NUMBER", otherwise="one per processor"),
-    Setting("job_timeout", "duration", 300.0, "time limit of each job", RUNNING, "TIME"),
-    Setting("job_memory", "size", 2 << 30, "memory limit of each job", RUNNING, "SIZE"),
-    Setting("job_processes", "number", 512, "limit of processes and threads of each job", RUNNING, "NUMBER"),
-    Setting("container", "text", None, "run each job in this image, by podman or docker", RUNNING, "IMAGE"),
-    FLAGS["max_output"],
-    Setting("keep", "choice", "none", "which workspaces to keep", RUNNING, choices=("none", "failed", "all")),
-    Setting("approve_checks", "switch", False, "run the commands that jobs have as checks", SAFETY),
-    Setting("parquet", "text", None, "write the results as Parquet too", OUTPUT, "FILE"),
-    Setting("by", "text", None, "summary: one row per value of this field", OUTPUT, "FIELD"),
-    Setting("as", "choice", "table", "summary: its form", OUTPUT, choices=("table", "json", "svg")),
-    NO_OPEN,
-)
-MERGE = Setting("merge", "switch", False, "merge edits that fit an earlier version of their file", READING)
-PACK_FORMAT = Setting(
-    "format", "choice", None, "format that the instructions ask for", READING, choices=with_prompt(),
-    otherwise=with_prompt()[0],
-)  # fmt: skip
-# Of `clada pack`.
 PACK_FLAGS = (
     Setting("ask", "text", None, "the question, at the end of the text", READING, "TEXT"),
     Setting("edit", "switch", False, "write the question in $EDITOR", READING),
@@ -79,30 +23,71 @@ PACK_FLAGS = (
     Setting("max_tokens", "number", None, "leave out the largest files above this size", READING, "NUMBER"),
     Setting("numbers", "switch", False, "number the lines of the files", OUTPUT),
 )
-PACK_COPY = FLAGS["copy"].replace(meaning="copy the text to the clipboard")
-TOOLS = Setting(
-    "tools", "choice", "usual", "all: also write_file and edit_file", RUNNING, choices=("usual", "all")
-)
-HTTP = Setting("http", "number", None, "serve HTTP on this port of loopback; 0: any", RUNNING, "PORT")
-# Letters that stand for the value of another flag, or for one flag here and another one there.
-QUIET = Setting("quiet", "switch", False, "print failures only", OUTPUT, short="q")
-VERBOSE = Setting("verbose", "switch", False, "print full details", OUTPUT, short="v")
-OUTPUT_FORM = Setting(
-    "output", "choice", "text", "form of the output", OUTPUT, short="o", choices=("text", "json")
-)
-HELP = Setting("help", "switch", False, "show help", short="h")
-VERSION = Setting("version", "switch", False, "show the version", short="V")
-_OF_COMMANDS = (
-    YES, JSON, NETWORK, PREFIX, TO, CLIPBOARD, SETTLE, REVIEW, NO_OPEN, HTML, LIMIT, LONG, HTTP, TOOLS,
-    *PACK_FLAGS, *BATCH_FLAGS,
+# batch/run_job.py has the defaults of the limits, too, and is not loaded here.
+BATCH_FLAGS = (
+    Setting("out", "text", None, "results file (JSON Lines), or a directory/ of shards", OUTPUT, "FILE"),
+    Setting("resume", "switch", False, "continue a batch that was stopped", RUNNING),
+    Setting(
+        "map", "text", None, "columns of the jobs, such as document=model_patch", READING, "FIELD=COLUMN"
+    ),
+    Setting("dataset", "text", None, "further columns of the jobs, joined by the id", READING, "PATH"),
+    Setting("engine", "choice", "local", "where jobs run", RUNNING, choices=("local", "ray")),
+    Setting(
+        "address", "text", None, "address of the Ray cluster", RUNNING, "HOST",
+        otherwise="one on this machine",
+    ),
+    Setting("workers", "number", None, "jobs at a time", RUNNING, "NUMBER", otherwise="one per processor"),
+    Setting("job_timeout", "duration", 300.0, "time limit of each job", RUNNING, "TIME"),
+    Setting("job_memory", "size", 2 << 30, "memory limit of each job", RUNNING, "SIZE"),
+    Setting("job_processes", "number", 512, "limit of processes and threads of each job", RUNNING, "NUMBER"),
+    Setting("container", "text", None, "run each job in this image, by podman or docker", RUNNING, "IMAGE"),
+    FLAGS["max_output"].replace(meaning="output kept of the tasks and checks of a job"),
+    Setting("keep", "choice", "none", "which workspaces to keep", RUNNING, choices=("none", "failed", "all")),
+    Setting("approve_checks", "switch", False, "run the commands that jobs have as checks", SAFETY),
+    Setting("parquet", "text", None, "write the results as Parquet too", OUTPUT, "FILE"),
+    Setting("by", "text", None, "summary: one row per value of this field", OUTPUT, "FIELD"),
+    Setting("as", "choice", "table", "summary: its form", OUTPUT, choices=("table", "json", "svg")),
 )  # fmt: skip
-KNOWN = {**FLAGS, **{flag.name: flag for flag in _OF_COMMANDS}}
-BY_FLAG = {f"--{setting.dashed}": setting for setting in (*KNOWN.values(), HELP, VERSION)}
-BY_LETTER = {
-    f"-{setting.short}": setting
-    for setting in (*FLAGS.values(), YES, QUIET, VERBOSE, OUTPUT_FORM, HELP, VERSION)
-    if setting.short
-}
+# All flags by name: those of settings, and those that only some commands take.
+KNOWN = {
+    flag.name: flag
+    for flag in (
+        *PACK_FLAGS,
+        *BATCH_FLAGS,
+        *FLAGS.values(),
+        YES,
+        JSON,
+        Setting("network", "switch", False, "give the command access to the network", SAFETY),
+        Setting("prefix", "switch", False, "approve all commands that start with these words", SAFETY),
+        Setting("to", "choice", None, "notation to write", READING, "NAME", choices=CONVERTIBLE),
+        Setting("clipboard", "switch", False, "watch the clipboard instead of files", READING),
+        BY_NAME["settle"].replace(
+            meaning="how long an answer must be unchanged", group=READING, value="TIME"
+        ),
+        Setting("review", "switch", False, "show each answer on a page in the browser", OUTPUT),
+        Setting("no_open", "switch", False, "print the address, do not open a browser", OUTPUT),
+        Setting("html", "text", None, "write the plan as one HTML file", OUTPUT, "FILE"),
+        Setting("limit", "number", 20, "how many runs to list; 0: all", OUTPUT, "NUMBER"),
+        Setting("long", "switch", False, "show full timestamps and commits", OUTPUT, short="v"),
+        Setting("http", "number", None, "serve HTTP on this port of loopback; 0: any", RUNNING, "PORT"),
+        Setting(
+            "tools", "choice", "usual", "all: also write_file and edit_file", RUNNING,
+            choices=("usual", "all"),
+        ),
+    )
+}  # fmt: skip
+# Letters that stand for the value of another flag, or for one flag here and another one there.
+ALIASES = (
+    Setting("quiet", "switch", False, "print failures only", OUTPUT, short="q"),
+    Setting("verbose", "switch", False, "print full details", OUTPUT, short="v"),
+    Setting("output", "choice", "text", "form of the output", OUTPUT, short="o", choices=("text", "json")),
+)
+ABOUT_CLADA = (
+    Setting("help", "switch", False, "show help", short="h"),
+    Setting("version", "switch", False, "show the version", short="V"),
+)
+BY_FLAG = {f"--{flag.dashed}": flag for flag in (*KNOWN.values(), *ABOUT_CLADA)}
+BY_LETTER = {f"-{flag.short}": flag for flag in (*FLAGS.values(), YES, *ALIASES, *ABOUT_CLADA) if flag.short}
 
 
 class Command(Value):
@@ -121,12 +106,12 @@ class Command(Value):
     by_flag: tuple[str, ...] = ()  # settings that only a flag sets; otherwise they are None
     inside: bool = True  # whether the workspace is checked first; a run checks it when it opens it
     asks_for_trust: bool = False  # in a workspace whose .clada is new
-    own: Mapping[str, Setting] = {}  # flags with another meaning here
+    own: tuple[Setting, ...] = ()  # flags with another meaning here
     module: str = ""  # of clada.cli.commands, if it is not named like the command
 
     def setting(self, name: str) -> Setting:
         """Return the setting that a flag of this command stands for."""
-        return self.own.get(name) or KNOWN[name]
+        return next((flag for flag in self.own if flag.name == name), KNOWN[name])
 
     @property
     def takes_file(self) -> bool:
@@ -157,7 +142,6 @@ _WITHOUT_EFFECT_IN_PLAN = """
     timeout total_timeout max_output
 """.split()
 _READING = ("workspace", "format", "root", "run_fences", "start_delimiter", "end_delimiter")
-PROMPTS = with_prompt()
 APPLY, PAST, MODEL, SETUP, SERVE = (
     "Apply answers", "Runs so far", "Formats and prompts", "Set up", "Agents and batches",
 )  # fmt: skip
@@ -223,7 +207,11 @@ COMMANDS: dict[str, Command] = {
         "apply what failed or was skipped in the last run, or in that one",
         tuple(name for name in _ALL if name not in ("confirm", "format", "start_delimiter", "end_delimiter")),
         APPLY,
-        own={"merge": MERGE},
+        own=(
+            Setting(
+                "merge", "switch", False, "merge edits that fit an earlier version of their file", READING
+            ),
+        ),
         examples=(
             ('clada approvals add "npm test"; clada resume', "continue after a refused command"),
             ("clada resume --merge", "merge edits that were written for an earlier version"),
@@ -262,7 +250,7 @@ COMMANDS: dict[str, Command] = {
         ("message", "workspace", "git_author", "lock_timeout", "json"),
         PAST,
         most_words=1000,
-        own={"message": NEW_MESSAGE},
+        own=(FLAGS["message"].replace(meaning="message of the new commit", otherwise=""),),
         by_flag=("message",),
         examples=(
             ('clada commit -m "Add a login form"', "the last run"),
@@ -290,7 +278,12 @@ COMMANDS: dict[str, Command] = {
         (*(flag.name for flag in PACK_FLAGS), "format", "workspace", "copy"),
         MODEL,
         most_words=10_000,
-        own={"format": PACK_FORMAT, "copy": PACK_COPY},
+        own=(
+            FLAGS["copy"].replace(meaning="copy the text to the clipboard"),
+            FLAGS["format"].replace(
+                meaning="format that the instructions ask for", choices=PROMPTS, otherwise=PROMPTS[0]
+            ),
+        ),
         by_flag=("format", *(flag.name for flag in PACK_FLAGS)),
         examples=(
             ('clada pack --copy src/app.py --ask "Add a test"', "for a web chat"),
@@ -334,7 +327,7 @@ COMMANDS: dict[str, Command] = {
         ("workspace", "network", "prefix", "shell", "json"),
         SETUP,
         words=("list", "add", "remove", "block"),
-        own={"shell": FOR_SHELL},
+        own=(Setting("shell", "switch", False, "approve a text that needs a shell; bash runs it", SAFETY),),
         examples=(
             ('clada approvals add "npm test"', "let this exact command run"),
             ('clada approvals add --network "npm install"', "the same, with the network"),
@@ -349,7 +342,7 @@ COMMANDS: dict[str, Command] = {
         "review and trust this repository's .clada directory",
         ("workspace", "yes"),
         SETUP,
-        own={"yes": NOT_ASKING},
+        own=(Setting("yes", "switch", False, "trust it without asking", SAFETY, short="y"),),
         examples=(
             ("clada trust", "show .clada and ask"),
             ("clada trust --yes", "show it, and trust it without asking"),
@@ -406,9 +399,9 @@ COMMANDS: dict[str, Command] = {
     "batch": Command(
         "JOBS|summary RESULTS|view RESULTS [OTHER]",
         "apply many answers, each in its own workspace; or sum up or show the results",
-        tuple(flag.name for flag in BATCH_FLAGS),
+        (*(flag.name for flag in BATCH_FLAGS), "no_open"),
         SERVE,
-        own={"max_output": JOB_OUTPUT},
+        own=BATCH_FLAGS,
         most_words=3,
         examples=(
             ("clada batch jobs.jsonl --out=results.jsonl", "run all jobs"),

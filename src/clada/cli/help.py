@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import wrap
 
 from clada.cli.flags import COMMANDS, FLAGS, JSON, YES
-from clada.config import close_to
 from clada.errors import UsageError
+from clada.setting_values import close_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

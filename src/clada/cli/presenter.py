@@ -53,7 +53,9 @@ class Presenter:
             self.summary = "none" if console.rows else self.notation.summary
         if console.rows:
             self.notation = UNKNOWN  # the same words for all notations
-        self._summarise = None if self.summary == "none" else _summary_maker(self.summary)
+        self._summarise: Callable[[Report], str] | None = None
+        if self.summary != "none":  # loaded before the run, which may remove the file of the module
+            self._summarise = import_module(f"clada.report.{self.summary}").summary
         self._has_details = options["dry_run"] or self.detail != "minimal"
         self._buffered: list[Line] = []  # shown at the end in buffer mode
         self._items = [item for block in plan.blocks for item in block.operations]
@@ -116,7 +118,7 @@ class Presenter:
             parts.append(("what went wrong", lambda: self._say(self._failure(report), failed=True)))
         if summarise := self._summarise:
             parts.append(("the summary", lambda: self.console.write(summarise(report))))
-        elif self.console.rows and report.tasks:
+        elif self.console.rows and (report.tasks or report.fatal):
             parts.append(("the closing line", lambda: self.console.say(self._closing(report))))
         if self.console.rows and (advice := self._what_to_do(report)):
             parts.append(("what to do", lambda: self.console.say([("note", advice)])))
@@ -152,6 +154,9 @@ class Presenter:
 
     def _closing(self, report: Report) -> Iterator[Line]:
         """Yield the failures that have scrolled away, and the counts."""
+        if not report.tasks:
+            yield "closing", "nothing was executed"
+            return
         from clada.report.llm import counts
 
         yield from self.console.scrolled_away()
@@ -251,9 +256,3 @@ def _kinds(report: Report) -> str:
     """Return how many operations did what: `2,998 created, 2 edited`."""
     hows = [task.outcome.how for task in report.tasks if isinstance(task.outcome, Done)]
     return ", ".join(f"{hows.count(how):,} {how}" for how in dict.fromkeys(hows))
-
-
-def _summary_maker(kind: str) -> Callable[[Report], str]:
-    """Return the function that makes a summary, loaded before the run because the run may remove its file."""
-    maker: Callable[[Report], str] = import_module(f"clada.report.{kind}").summary
-    return maker

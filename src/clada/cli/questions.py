@@ -82,27 +82,39 @@ def prompt(  # noqa: PLR0913 (all that the user needs to know)
     answers = {**ANSWERS, **NETWORK_ANSWERS} if network else ANSWERS
     text = _introduction(command, directory, reason, plan)
     given: Any = HELP
-    with opened_terminal() as terminal:
-        if terminal is None:
-            return None
-        try:
-            while given == HELP:
-                write(terminal, text)
-                on_shown(text)
-                given = answer(terminal, stop, question, answers, on_shown) or "no"
-                text = EXPLANATION + (NETWORK_EXPLANATION if network else "")
-        except TERMINAL_IS_GONE:
-            return "no"
-    return given  # type: ignore[no-any-return]
+    while given == HELP:
+        given = ask(text, question, answers, stop, on_shown)
+        text = EXPLANATION + (NETWORK_EXPLANATION if network else "")
+    return "no" if given == "" else given
 
 
 def confirm(question: str, stop: int | None = None, on_shown: Callable[[str], None] = _ignore) -> bool:
     """Ask a yes/no question, which may have several lines; without a terminal, the answer is no."""
     shown = "\n".join(map(visible, question.split("\n")))
-    with opened_terminal() as terminal, suppress(*TERMINAL_IS_GONE):
-        if terminal is not None:
-            return answer(terminal, stop, f"\nclada: {shown} [y/N] ", YES_OR_NO, on_shown) == "yes"
-    return False
+    return ask("", f"\nclada: {shown} [y/N] ", YES_OR_NO, stop, on_shown) == "yes"
+
+
+def ask(
+    introduction: str,
+    question: str,
+    answers: Mapping[str, str],
+    stop: int | None = None,
+    on_shown: Callable[[str], None] = _ignore,
+) -> str | None:
+    """Show a text on the terminal, and ask a question below it; return what its answer stands for.
+
+    None: there is no terminal. "": there is no answer, as `answer` says, or the terminal is gone.
+    """
+    with opened_terminal() as terminal:
+        if terminal is None:
+            return None
+        try:
+            if introduction:
+                write(terminal, introduction)
+                on_shown(introduction)
+            return answer(terminal, stop, question, answers, on_shown) or ""
+        except TERMINAL_IS_GONE:
+            return ""
 
 
 def _introduction(command: str, directory: str, reason: str, plan: Sequence[str]) -> str:

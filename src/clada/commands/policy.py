@@ -70,7 +70,7 @@ def _refuse_pipeline(pipeline: Pipeline, at: int, judged: Judgement) -> Refusal:
     if at == 0 and all(each.words[0] in _FILTERS for each in rest):
         filters = pipeline.text[len(command.text) :].lstrip(" \t").removeprefix("2>&1").lstrip(" \t")
         return pipe_refusal(f" behind `{name}`", f"leave out `{filters}`: all that `{name}` prints is shown")
-    return pipe_refusal(f" here ({name} is no reader)")
+    return pipe_refusal(f" here ({name} is not a reader)")
 
 
 def _row_of(words: list[str]) -> tuple[str, list[str]]:

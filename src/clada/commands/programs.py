@@ -2,7 +2,7 @@
 
 A command that is not in the table needs approval. To add a program, add a row, and its examples to
 tests/commands/examples.py: tests judge each of them, and run every option of the row with the real program.
-The reasons for each row are in docs/security.md.
+docs/allowed-programs.md has the reasons.
 
 Options are separated by `;`, each with all its names, and what it takes:
 

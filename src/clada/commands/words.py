@@ -103,7 +103,8 @@ _REFUSED = {
 _BLANKS_AND_BREAKS = frozenset(" \t\n")
 _NOT_PLAIN = frozenset([construct[0] for construct in _REFUSED]) | _BLANKS_AND_BREAKS | frozenset("'\"\\\r")
 _PLAIN = re.compile(f"[^{re.escape(''.join(_NOT_PLAIN))}]*")
-_IN_DOUBLE_QUOTES = re.compile(r'((?:[^"\\$`]|\\.)*+)(.?)', re.DOTALL)
+# Without a possessive group, which Python 3.11.2 matches wrongly; it cannot fail, so it is linear without.
+_IN_DOUBLE_QUOTES = re.compile(r'([^"\\$`]*+(?:\\.[^"\\$`]*+)*)(.?)', re.DOTALL)
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r'\\(?:(["\\$`])|\n)')
 _RESERVED = frozenset(
     """
@@ -173,18 +174,15 @@ def read_pipelines(body: str) -> tuple[Pipeline, ...] | Refusal:
                 commands = []
             words, waiting = [], part if part in _JOINING else ""
         elif part in _JOINING or (waiting and part == _END):
-            return _dangling_refusal(part if part in _JOINING else waiting)
+            joining = part if part in _JOINING else waiting
+            message = f"`{joining}` must stand between two commands: leave it out, or add the other one"
+            return Refusal(joining, message, shell=False)
     return tuple(pipelines)
 
 
 def pipe_refusal(where: str = "", instead: str = _REFUSED["|"]) -> Refusal:
     """Return the refusal of a pipeline that only a shell could run."""
     return _refusal("|", instead, where)
-
-
-def _dangling_refusal(joining: str) -> Refusal:
-    message = f"`{joining}` must stand between two commands: leave it out, or add the other one"
-    return Refusal(joining, message, shell=False)
 
 
 def _tokens(body: str) -> Iterator[_Word | Refusal | str]:

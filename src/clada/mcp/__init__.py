@@ -1,8 +1,7 @@
-"""A server of the Model Context Protocol: what agents call instead of the command line.
+"""A server of the Model Context Protocol, for agents. It uses the public API of clada only.
 
-It stands on the public API of clada alone. `serve` is all that the command line needs of it.
-
-client ─► stdio or http ─► server: tools, prompts, resources ─► run: one at a time, in a thread ─► clada
+client ─► stdio or http ─► server ─► tools ─► handlers: a call, in a thread ─► clada
+                                └─► resources, prompts
 """
 
 from __future__ import annotations

@@ -6,22 +6,24 @@ import re
 from typing import Any
 
 import clada
-from clada.mcp.descriptions import EXAMPLE
 
 LONGEST_TEXT = 100_000  # characters of a result
-# How advice names what to do on the command line, and how with these tools.
-FOR_TOOLS = (
+# Shown to a model whose document has no operation that could be read.
+EXAMPLE = """\
+<---SEARCH file="path/to/file"--->
+lines exactly as they are in the file
+<---REPLACE--->
+the new lines
+<---END--->"""
+# How advice names commands and flags, and what it is with these tools.
+COMMANDS_AS_TOOLS = (
     (r"clada (resume|undo) (\d+)", r"\1 with run=\2"),
     (r"clada history$", "history lists the runs"),
     (r"clada (resume|undo|history)\b", r"\1"),
     (r"clada --again ANSWER", "apply with again=true"),
     (r"--again", "apply with again=true"),
 )
-WORDS = {
-    "success": "done",
-    "planned": "planned",
-    "error": "failed",
-}  # the other statuses are called as they are
+STATUS_WORDS = {"success": "done", "error": "failed"}  # other statuses keep their names
 _COUNT, _TEXT = {"type": "integer"}, {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
@@ -53,42 +55,42 @@ HISTORY_SCHEMA = _schema(
 )
 
 
-def answer(text: str, content: dict[str, Any] | None = None, *, ok: bool = True) -> dict[str, Any]:
-    """Return a result as it is sent; what is empty is left out of its content."""
-    structured = (
-        {}
-        if content is None
-        else {"structuredContent": {k: v for k, v in content.items() if v or v is False}}
-    )
-    return {"content": [{"type": "text", "text": text}], **structured, "isError": not ok}
+def make_result(text: str, content: dict[str, Any] | None = None, *, ok: bool = True) -> dict[str, Any]:
+    """Return a result as it is sent; empty values are left out of its structured content."""
+    result = {"content": [{"type": "text", "text": text}], "isError": not ok}
+    if content is not None:
+        result["structuredContent"] = {
+            name: value for name, value in content.items() if value or value is False
+        }
+    return result
 
 
-def failed(text: str) -> dict[str, Any]:
+def failure(text: str) -> dict[str, Any]:
     """Return a failure that is not a report."""
-    return answer(in_tools(text), ok=False)
+    return make_result(name_tools(text), ok=False)
 
 
-def in_tools(text: str) -> str:
-    """Return advice of ours that names tools in place of commands and flags."""
-    for pattern, tool in FOR_TOOLS:
+def name_tools(text: str) -> str:
+    """Return advice of ours with tools in place of commands and flags."""
+    for pattern, tool in COMMANDS_AS_TOOLS:
         text = re.sub(pattern, tool, text)
     return text
 
 
-def report_answer(report: clada.Report, delimiters: tuple[str, str]) -> dict[str, Any]:
+def report_result(report: clada.Report, delimiters: tuple[str, str]) -> dict[str, Any]:
     """Return the result of a run or a plan."""
-    return answer(_text(_with_tools(report), delimiters), _content(report), ok=report.ok)
+    return make_result(_text(_with_tools(report), delimiters), _content(report), ok=report.ok)
 
 
 def _with_tools(report: clada.Report) -> clada.Report:
-    """Return a report whose advice names tools; messages that quote the document stay as they are."""
+    """Return a report with advice for tools; messages that quote the document stay as they are."""
 
     def error(given: clada.Error | None) -> clada.Error | None:
         if given is None:
             return None
-        remedy = tuple(map(in_tools, given.remedy))
-        message = in_tools(given.message) if given.stage == "AGAIN" else given.message
-        return given.replace(message=message, hint=given.hint and in_tools(given.hint), remedy=remedy)
+        remedy = tuple(map(name_tools, given.remedy))
+        message = name_tools(given.message) if given.stage == "AGAIN" else given.message
+        return given.replace(message=message, hint=given.hint and name_tools(given.hint), remedy=remedy)
 
     def task(given: clada.Task) -> clada.Task:
         outcome = given.outcome
@@ -97,7 +99,7 @@ def _with_tools(report: clada.Report) -> clada.Report:
         return given
 
     blocks = tuple(block.replace(tasks=tuple(map(task, block.tasks))) for block in report.blocks)
-    notes = tuple(map(in_tools, report.notes))
+    notes = tuple(map(name_tools, report.notes))
     return report.replace(blocks=blocks, fatal=error(report.fatal), error=error(report.error), notes=notes)
 
 
@@ -106,23 +108,22 @@ def _text(report: clada.Report, delimiters: tuple[str, str]) -> str:
         report = report.replace(example=with_delimiters(EXAMPLE, delimiters))
     parts = [cut(report.text(for_llm=True))]
     if report.changes or report.modes:
-        parts.append(
-            cut(clada.Report(None, changes=report.changes, modes=report.modes, reveal=report.reveal).text())
-        )
+        diff = clada.Report(None, changes=report.changes, modes=report.modes, reveal=report.reveal)
+        parts.append(cut(diff.text()))
     if report.recorded and report.undoable:
         parts.append(f"Recorded as run {report.recorded}; undo reverts it.\n")
     return "\n".join(parts)
 
 
 def cut(text: str) -> str:
-    """Return a text without its end where it is very long."""
+    """Return a text, without its end if it is very long."""
     more = len(text) - LONGEST_TEXT
     return text if more <= 0 else f"{text[:LONGEST_TEXT]}\n[{more:,} more characters are left out]\n"
 
 
 def _content(report: clada.Report) -> dict[str, Any]:
-    """Return how it went; what the text says in words is not repeated."""
-    statuses = [WORDS.get(task.status, task.status) for task in report.tasks]
+    """Return the outcome as structured content, without what only the text says."""
+    statuses = [STATUS_WORDS.get(task.status, task.status) for task in report.tasks]
     trouble = report.fatal or report.error
     return {
         "ok": report.ok,
@@ -139,6 +140,6 @@ def _content(report: clada.Report) -> dict[str, Any]:
 
 
 def with_delimiters(text: str, delimiters: tuple[str, str]) -> str:
-    """Return an example with the delimiters that are read here."""
+    """Return an example with the delimiters of this workspace."""
     start, end = delimiters
     return text.replace("--->", "\0").replace("<---", start).replace("\0", end)

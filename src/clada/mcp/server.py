@@ -12,14 +12,20 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 import clada
-from clada.mcp import descriptions, pages
-from clada.mcp.run import SharedWorkspace, ToolCall
+from clada.mcp import resources
+from clada.mcp.call import SharedWorkspace, ToolCall
 from clada.mcp.tools import TOOLS, call_tool
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     Context = ServerRequestContext[Any, Any]
+
+INSTRUCTIONS = """\
+Changes files and runs allowed commands in one directory, the workspace. `read` and `search` look at it, \
+`apply` carries out a document with any number of operations, `plan` shows what it would do, `undo` reverts \
+the last run. After a failure, send what failed, corrected, and what was skipped, and nothing else; or call \
+`resume` once the cause is gone."""
 
 
 def make_server(settings: clada.Settings, *, all_tools: bool) -> Server[Any]:
@@ -28,38 +34,37 @@ def make_server(settings: clada.Settings, *, all_tools: bool) -> Server[Any]:
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
     workspace = SharedWorkspace(settings.replace(workspace=os.path.realpath(settings.workspace)))
 
-    tools = {name: row for name, row in TOOLS.items() if row.default or all_tools}
+    tools = {name: tool for name, tool in TOOLS.items() if tool.default or all_tools}
 
     async def list_tools(_context: Context, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(
-            tools=[row.listed(name, workspace.delimiters) for name, row in tools.items()]
-        )
+        described = [each.describe(name, workspace.delimiters) for name, each in tools.items()]
+        return types.ListToolsResult(tools=described)
 
     async def tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         if params.name not in tools:
-            raise pages.not_found(f"tool {params.name}", f"there are {', '.join(tools)}")
-        call = ToolCall(workspace, context)
-        answer = await call_tool(call, params.name, params.arguments or {}, params.input_responses)
+            raise resources.not_found(f"tool {params.name}", f"there are {', '.join(tools)}")
+        call = ToolCall(workspace, context, params.input_responses)
+        answer = await call_tool(call, params.name, params.arguments or {})
         return types.CallToolResult.model_validate(answer) if isinstance(answer, dict) else answer
 
     async def list_resources(_context: Context, _params: object) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=pages.resources(workspace))
+        return types.ListResourcesResult(resources=resources.list_resources(workspace))
 
     async def list_templates(_context: Context, _params: object) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=pages.templates())
+        return types.ListResourceTemplatesResult(resource_templates=resources.list_templates())
 
     async def resource(
         _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await anyio.to_thread.run_sync(pages.read, str(params.uri), workspace)
+        return await anyio.to_thread.run_sync(resources.read_resource, str(params.uri), workspace)
 
     async def list_prompts(_context: Context, _params: object) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=pages.prompts())
+        return types.ListPromptsResult(prompts=resources.list_prompts())
 
     async def prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        return await anyio.to_thread.run_sync(pages.prompt, params.name, workspace)
+        return await anyio.to_thread.run_sync(resources.read_prompt, params.name, workspace)
 
     async def set_level(_context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         workspace.level = params.level
@@ -69,7 +74,7 @@ def make_server(settings: clada.Settings, *, all_tools: bool) -> Server[Any]:
         "clada",
         version=clada.__version__,
         title="Clada",
-        instructions=pages.with_agents_note(descriptions.SERVER, workspace),
+        instructions=resources.with_agents_note(INSTRUCTIONS, workspace),
         on_list_tools=list_tools,
         on_call_tool=tool,
         on_list_resources=list_resources,

@@ -1,8 +1,8 @@
-"""Standard input and output, as the streams that the SDK's stdio transport reads and writes.
+"""Standard input and output as the transport: streams of our own under the SDK's stdio server.
 
-Left to itself, the SDK replaces bytes that are not UTF-8, so that a document would be carried out with other
-content than was sent; it gives no answer to a line that is not a message; and it blocks threads in reading
-and writing that no signal can end.
+The SDK's streams replace bytes that are not UTF-8, so a document would be carried out with other content than
+was sent; they leave lines that are not messages unanswered; and they read and write in threads that no signal
+can end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 PIPE_BUF = 4096  # bytes that a pipe takes without blocking once it is ready
-NOT_A_MESSAGE = b"not a message"  # stands for a line that is too long, or not UTF-8
+NOT_A_MESSAGE = b"not a message"  # in place of a line that is too long, or not UTF-8
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -81,9 +81,9 @@ async def _pass_on(
 
 
 def _take_over(fd: int) -> int:
-    """Return a private handle to a standard stream, which is replaced.
+    """Replace a standard stream, and return a private handle to it.
 
-    Anything else that is printed goes to standard error, and no child reads what the client sends.
+    Other output then goes to standard error, and no child process reads the client's messages.
     """
     private = os.dup(fd)  # not inherited by children
     replacement = os.dup(2) if fd else os.open(os.devnull, os.O_RDONLY)
@@ -102,7 +102,7 @@ async def _wait(ready: Ready, fd: int) -> None:
 
 async def _lines(fd: int) -> AsyncIterator[str]:
     """Yield the lines that the client sends."""
-    pieces: list[bytes] = []  # of the line that is coming
+    pieces: list[bytes] = []  # of the current line
     size = 0
     while chunk := await _read(fd):
         *ended, rest = chunk.split(b"\n")
@@ -134,13 +134,13 @@ def _text(pieces: list[bytes]) -> str:
 
 
 class _Output:
-    """What the SDK writes to; what the client no longer reads is dropped."""
+    """The stream that the SDK writes to; after the client is gone, lines are dropped."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     async def write(self, text: str) -> None:
-        """Write a line, as the client reads it."""
+        """Write a line, as fast as the client reads."""
         data = memoryview(text.encode())
         while data:
             await _wait(anyio.wait_writable, self._fd)

@@ -19,6 +19,7 @@ from xml.parsers import expat
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import BLOCK_VERSIONS, DELIMITERS, take_fields
 from clada.model import NO_ATTRIBUTES, Block, Invalid, NotApplied, Plan
+from clada.notations.markdown import LinePattern
 from clada.notations.reading import LineCounter, UnreadableError
 from clada.operations import find
 
@@ -43,8 +44,7 @@ ELEMENTS = ("tasks", "edit", "write", "move", "remove", "read", "run")
 _NAMES = "|".join(ELEMENTS).encode()
 # A line that opens an element, or a comment. Possessive, so that no input makes it go back.
 # <edit><file> is the edit of another tool: it has no attributes, and says the file in an element.
-_OPENING = re.compile(rb"\n[ \t]*+<(?!edit>\s*+<file>)(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z)")
-_FIRST_OPENING = re.compile(_OPENING.pattern.removeprefix(rb"\n"))
+_OPENING = LinePattern(rb"[ \t]*+<(?!edit>\s*+<file>)(?:" + _NAMES + rb")(?=[ \t\n/>]|\Z)")
 _SAME_LINE = re.compile(rb"[ \t]*+<(" + _NAMES + rb")(?=[ \t/>])")
 # A quote that is not closed continues to the end, where there is no `>`: a round of a possessive group must
 # not fail after its first byte, because before Python 3.11.5 the group keeps what a failed round had gone
@@ -77,8 +77,8 @@ def sign(data: bytes, _delimiters: Delimiters = DELIMITERS) -> int | None:
 
 def _next_opening(data: bytes, at: int) -> int | None:
     """Return where the next element opens."""
-    match = (not at and _FIRST_OPENING.match(data)) or _OPENING.search(data, at)
-    return data.find(b"<", match.start()) if match else None
+    line = _OPENING.start(data, at, len(data))
+    return None if line is None else data.find(b"<", line)
 
 
 def read(data: bytes, _delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -299,21 +299,17 @@ class _Builder:
 
     def read(self, start: int, end: int | None) -> _Node:
         """Read the element from start to end; without an end, it is fed to the last byte and refused."""
-        self.top, self.base = None, start - self.fed
+        self.base = start - self.fed
         text = self.view[start:end]
         self.parser.Parse(text, False)
         self.fed += len(text)
         if end is None:
             self.parser.Parse(b"", True)
-        top = self._take_root()
+        top = self.top
         if end is None or self.stack or not top:
             raise _RefusedError("the element is not closed")
-        top.end = end
+        self.top, top.end = None, end
         return top
-
-    def _take_root(self) -> _Node | None:
-        """Return the element that the handlers of the parser have built."""
-        return self.top
 
     def operation(self) -> _Node | None:
         """Return the operation that is open, if any is."""

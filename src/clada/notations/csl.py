@@ -22,7 +22,7 @@ import re
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import CSL_VERSIONS, DELIMITERS, END_DELIMITER, FLAG_WORDS, WRONG_FLAG, take_fields
 from clada.model import NO_ATTRIBUTES, Block, Invalid, Plan
-from clada.notations.markdown import LinePattern
+from clada.notations.markdown import LinePattern, line_end
 from clada.notations.reading import UnreadableError
 from clada.operations import find
 
@@ -72,11 +72,7 @@ CONTENT_AFTER = "Content not allowed on marker line"
 
 def sign(data: bytes, delimiters: Delimiters = DELIMITERS) -> int | None:
     """Return where the first line is that starts with the start delimiter and a letter."""
-    mark = delimiters[0].encode()
-    at = 0 if data.startswith(mark) else data.find(b"\n" + mark) + 1 or -1
-    while at >= 0 and not data[at + len(mark) : at + len(mark) + 1].isalpha():
-        at = data.find(b"\n" + mark, at) + 1 or -1
-    return at if at >= 0 else None
+    return LinePattern(marker(delimiters)).start(data, 0, len(data))
 
 
 def read(data: bytes, delimiters: Delimiters = DELIMITERS) -> Plan:
@@ -87,8 +83,7 @@ def read(data: bytes, delimiters: Delimiters = DELIMITERS) -> Plan:
 class Parser:
     """Reads a document as far as it is there: `data` may grow between two calls of `advance`.
 
-    A line is read when it is complete. A block is only known to be valid when it is closed: `plan` ends the
-    document, and has the whole.
+    A block is only known to be valid when it is closed: `plan` ends the document, and has the whole.
     """
 
     def __init__(
@@ -100,8 +95,7 @@ class Parser:
         self._mark, self._line_mark = start.encode(), f"\n{start}".encode()
         self._end, self._end_text = end.encode(), end
         self._heads = {name: f"{start}{name}".encode() for name in (*OPENING, *CLOSING)}
-        self._seen = 0  # up to here nothing more is to be found with the data there is
-        self._candidate: int | None = None  # a line that starts like a marker and is not complete yet
+        self.ended = 0  # all before it has been read
         self._outside = 0  # hidden parts were searched for up to here
         self._waited = 0  # so far, there is no end of the one that is open; 0 if none is
         self._line, self._line_at = 1, 0  # of the marker that opened last
@@ -116,22 +110,21 @@ class Parser:
         self._notes: tuple[str, ...] = ()  # on the first line of content that looks like a marker
         self._fatal: Problem | None = None
         self.complete: list[Operation | Invalid] = []  # in the order of the document
-        self._only_one = False  # whether to stop after the first operation, or block; `ended` says where
+        self._only_one = False  # whether to stop after the first operation, or block
         self._before = 0  # operations before the text that is read here
-        self.ended = 0
 
     @classmethod
     def one(cls, reading: Reading, at: int) -> Self:
         """Return a parser that reads the operation, or the block, that starts at a place of a document."""
         parser = cls(reading.data, reading.delimiters)
         parser._only_one, parser._before = True, reading.complete
-        parser._candidate = parser._seen = parser._outside = at
+        parser.ended = parser._outside = at
         parser._line, parser._line_at = reading.lines.line(at), at
         return parser
 
     def plan(self) -> Plan:
         """Take the end of the data for that of the document; return the plan of the whole."""
-        self.advance(final=True)
+        self.advance(len(self._data))
         if not self._fatal and self._state is not None:
             name, line = self._opened[0], self._line
             if self._block and self._state == "TASKS":
@@ -144,60 +137,56 @@ class Parser:
             self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
         return Plan(NAME, tuple(self._blocks), self._fatal, self._notes, bytes(self._data))
 
-    def advance(self, *, final: bool = False) -> None:
-        """Read every line that is complete and starts with the start delimiter; a fatal error ends it.
-
-        The offset up to which the data was examined is kept for the next time.
-        """
-        if self._fatal:
-            return
-        data, mark, seen = self._data, self._line_mark, self._seen
-        at, self._candidate = self._candidate, None
-        if at is None:
-            at = 0 if not seen and data.startswith(self._mark) else data.find(mark, seen) + 1 or None
-        since: int | None = max(at or 0, seen)  # of a line that was examined in part, only the rest
+    def advance(self, end: int) -> None:
+        """Read the lines that start like a marker, up to an offset where a line ends, or to a fatal error."""
         try:
-            while at is not None and not (self._only_one and self._blocks):
-                end = data.find(b"\n", since)
-                if end < 0 and not final:
-                    self._candidate, self._seen = at, len(data)
+            while not self._fatal and not (self._only_one and self._blocks):
+                at = self._next_marker(end)
+                if at is None:
                     return
-                end = len(data) if end < 0 else end
-                state = self._state
-                if state in COUNTING:
-                    self._read_in_content(state, at, end)
-                    seen = end
-                elif self._scan is None:
-                    seen = self._read_outside(at, end)
-                else:
-                    seen = self._read_after_text(self._scan, at, end)
-                if not seen:  # it is in a part that is not scanned, and has no end yet
-                    self._candidate = self._seen = at
+                self.ended = self._read_line(at, line_end(self._data, at, end))
+                if self.ended == at:  # it is in a part that is not scanned, and has no end yet
                     return
-                at = since = data.find(mark, seen) + 1 or None
         except UnreadableError as fatal:
-            self._fatal = self._problem(fatal, final=final)
-        self.ended = seen
-        if seen or len(data) > len(self._mark):  # else the first line may still become a marker
-            self._seen = max(seen, len(data) - len(self._mark), 1)
+            line = self._line_of(fatal.offset)
+            message = f"Line {line}: {fatal.message}"
+            if fatal.message == MALFORMED and self._data.rfind(b"\n") < fatal.offset:
+                # It is the last line: the answer stops in it.
+                message += cut_off(self._before + len(self.complete))
+            self._fatal = Problem("malformed_csl", message, line)
 
-    def _read_after_text(self, scan: Scan, at: int, end: int) -> int:
-        """Read a line with text before it; return where to go on.
+    def _next_marker(self, end: int) -> int | None:
+        """Return the start of the next line that starts with the start delimiter."""
+        data, at = self._data, self.ended
+        if data.startswith(self._mark, at, end) and data[max(at - 1, 0) : at] in (b"", b"\n"):
+            return at
+        found = data.find(self._line_mark, at, end)
+        if found < 0:
+            self.ended = max(at, end - 1)  # the next line may start with it
+            return None
+        return found + 1
 
-        0 if it is in a hidden part that has no end yet.
+    def _read_line(self, at: int, end: int) -> int:
+        """Read a line that starts with the start delimiter; return where to go on.
+
+        That is the line itself if it is in a hidden part that has no end yet.
         """
-        if self._waited and not any(self._data.find(sign, self._waited) >= 0 for sign in CLOSING_SIGNS):
-            return 0
-        self._waited = 0
-        part = scan.over(self._outside, at)
-        if part is None:
-            self._outside = at
-            return self._read_outside(at, end)
-        if part.end is None or part.end >= len(self._data):
-            self._waited = max(len(self._data) - 1, 1)
-            return 0
-        self._outside = part.end
-        return part.end
+        if self._state in COUNTING:
+            self._read_in_content(self._state, at, end)
+            return end
+        if self._scan:
+            if self._waited and not any(self._data.find(sign, self._waited) >= 0 for sign in CLOSING_SIGNS):
+                return at
+            self._waited = 0
+            part = self._scan.over(self._outside, at)
+            if part and (part.end is None or part.end >= len(self._data)):
+                self._waited = max(len(self._data) - 1, 1)
+                return at
+            self._outside = part.end if part and part.end else at
+            if part:
+                return self._outside
+        self._read_outside(at, end)
+        return end
 
     def _read_in_content(self, state: str, at: int, end: int) -> None:
         """Read a line of content that may be the marker that ends it."""
@@ -205,20 +194,22 @@ class Parser:
             if self._counts(name, at, end):
                 if self._marker(at, end) != (name, ""):
                     raise UnreadableError(at, f"{name} marker cannot have attributes")
+                if state == "SEARCH" and name == "END":
+                    raise UnreadableError(at, "SEARCH requires a REPLACE marker before END")
+                self._texts[state] = self._data[self._text_start : at - 1].decode()
                 if name == "END":
-                    self._end_operation(state, at, end)
+                    self._make(end)
                 else:
-                    self._texts[state] = self._data[self._text_start : at - 1].decode()
                     self._state, self._text_start = name, end + 1
                 return
-        if state not in MAY_BE_LITERAL:
+        may_be_literal = state in MAY_BE_LITERAL
+        if may_be_literal and (self._inner or self._opened[2].get(LITERAL) == "true"):
+            return
+        opening = self._opening(at, end) if may_be_literal else None
+        if opening:
+            self._inner = (opening, self._line + self._data.count(b"\n", self._line_at, at))
+        else:
             self._note_opening(at, end)
-        elif not self._inner and self._opened[2].get(LITERAL) != "true":
-            opening = self._opening(at, end)
-            if opening:
-                self._inner = (opening, self._line + self._data.count(b"\n", self._line_at, at))
-            else:
-                self._note_opening(at, end)
 
     def _note_opening(self, at: int, end: int) -> None:
         """Add a note on the first line of content that looks like an opening marker."""
@@ -243,12 +234,12 @@ class Parser:
             data.startswith(self._end, after) or after >= end or data[after] in b" \t"
         )
 
-    def _read_outside(self, at: int, end: int) -> int:
+    def _read_outside(self, at: int, end: int) -> None:
         """Read a line outside of content, which must be a marker: one that opens an operation or a block."""
         name, rest = self._marker(at, end)
         if name not in OPENING:
             self._close_block(name, rest, at)
-            return end
+            return
         if name == "TASKS" and self._block:
             raise UnreadableError(at, "TASKS cannot be nested")
         attributes = read_attributes(rest, self._end_text)
@@ -264,9 +255,8 @@ class Parser:
         self._opened, self._texts, self._inner = (name, at, attributes), {}, None
         if name in ONE_LINE:
             self._make(end)
-            return end
-        self._state, self._text_start = name, end + 1
-        return end
+        else:
+            self._state, self._text_start = name, end + 1
 
     def _marker(self, at: int, end: int) -> tuple[str, str]:
         """Return the name of a marker and the text of its attributes."""
@@ -297,13 +287,6 @@ class Parser:
             raise UnreadableError(at, "END marker without active operation")
         self._blocks.append(self._block.replace(operations=tuple(self._in_block)))
         self._block, self._in_block, self._state = None, [], None
-
-    def _end_operation(self, state: str, at: int, end: int) -> None:
-        """End the last text of an operation."""
-        if state == "SEARCH":
-            raise UnreadableError(at, "SEARCH requires a REPLACE marker before END")
-        self._texts[state] = self._data[self._text_start : at - 1].decode()
-        self._make(end)
 
     def _make(self, end: int) -> None:
         """Make the operation that ends here of its attributes and texts."""
@@ -359,14 +342,6 @@ class Parser:
             for field, message in complaints
         )
         return Invalid(line, (start, end), attributes or NO_ATTRIBUTES, name, fields, problems)
-
-    def _problem(self, fatal: UnreadableError, *, final: bool) -> Problem:
-        line = self._line_of(fatal.offset)
-        message = f"Line {line}: {fatal.message}"
-        if fatal.message == MALFORMED and final and self._data.rfind(b"\n") < fatal.offset:
-            # It is the last line: the answer stops in it.
-            message += cut_off(self._before + len(self.complete))
-        return Problem("malformed_csl", message, line)
 
     def _line_of(self, at: int) -> int:
         return self._data.count(b"\n", 0, at) + 1

@@ -14,7 +14,12 @@ from clada.model import Plan
 from clada.notations import dialects
 from clada.notations.hidden import Part, Scan, blank_out, is_transcript
 from clada.notations.hidden_forms import CLOSED_ALONE, DRAFT, INDENTED, RECORD
-from clada.notations.lookalikes import find_overlooked, nearest, without_operations
+from clada.notations.lookalikes import (
+    find_overlooked,
+    nearest_code_block,
+    notes_on_indented_code,
+    without_operations,
+)
 from clada.notations.markdown import line_end
 from clada.notations.reading import LineCounter, prose_of
 from clada.notations.registry import HINTS, HINTS_IN_PROSE, NOTATIONS, UNKNOWN, holds_any, load
@@ -179,14 +184,15 @@ def _with_remarks(
         if fatal:
             return plan.replace(fatal=fatal)
         shown = dialects.notes_on_shown(plan.source) if holds_any(plan.source, HINTS_IN_PROSE) else []
-        hint = "" if plan.notes or shown else nearest(plan.source)
+        hint = "" if plan.notes or shown else nearest_code_block(plan.source)
         return plan.replace(notes=(NOTHING_FOUND + hint, *plan.notes, *shown), not_applied=())
     text, gaps = prose or prose_of(plan)
     signs = [sign for row in NOTATIONS.values() for sign in (*row.lookalike_signs, *row.hints)]
     if not gaps or not holds_any(text, signs):
         return plan
     found = find_overlooked(plan, text, gaps, delimiters, chosen=asked != "auto", run_fences=run_fences)
-    return plan.replace(not_applied=(*plan.not_applied, *found)) if found else plan
+    notes = notes_on_indented_code(plan, text, gaps, delimiters)
+    return plan.replace(not_applied=(*plan.not_applied, *found), notes=(*plan.notes, *notes))
 
 
 def _read_visible(data: bytes, read: Read, marker: bytes) -> tuple[Plan, Prose | None]:

@@ -74,6 +74,12 @@ LONGEST_NAME = 51  # bytes of the name of an element
 # passes over what opens nothing, because hostile texts have millions of it.
 _PLACES = rb"(?m)^(?![ \t]*+\n)|<(?=[A-Za-z_][\w:.-]*+[\s>/]|[!?/|\xef])|`|\[(?=[TIStis/])|\xe2(?=\x97)"
 _FLAGS = re.IGNORECASE | re.MULTILINE
+# Tags that are not elements, by their first two bytes.
+_TAGS = {
+    b"<!": (COMMENT, rb"<!--(?!-?>)"),
+    b"<?": (INSTRUCTION, rb"<\?"),
+    b"</": (CLOSED_ALONE, rb"</(?:%b)[ \t]*+>" % REASONING_NAME),
+}
 
 
 class Part(Value):
@@ -112,9 +118,12 @@ class Scan:
 
     def parts(self, start: int, stop: int) -> Iterator[Part]:
         """Yield the parts that open in a text without operations. The last one may reach beyond it."""
-        last_line = self.data[self.data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start].strip()
-        if self._fence and last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
-            self._fence = b""  # the last operation included the end of its fence
+        last = self.data[start - 1 : start]
+        # Other lines are not searched: an operation may end anywhere in a line of megabytes.
+        if self._fence and (last.isspace() or last == self._fence[:1]):
+            last_line = self.data[self.data.rfind(b"\n", 0, start - 1) + 1 : start].strip()
+            if last_line.startswith(self._fence) and not last_line.strip(self._fence[:1]):
+                self._fence = b""  # the last operation included the end of its fence
         at = start
         while at < stop and (found := next(self._find_parts(at, stop), None)) is not None:
             if isinstance(found, Part):
@@ -238,19 +247,12 @@ class Scan:
 
     def _tag(self, sign: bytes, at: int, stop: int, *, starts_line: bool) -> _Opening | None:
         """Return the tag that starts here: its form, its end, and the name of the element."""
-        form, rest, name = COMMENT, rb"<!--(?!-?>)", b""
-        if sign == b"<?":
-            form, rest = INSTRUCTION, rb"<\?"
-            if not starts_line:
-                return None
-        elif sign == b"</":
-            form, rest = CLOSED_ALONE, rb"</(?:%b)[ \t]*+>" % REASONING_NAME
-        elif sign != b"<!":
+        if sign not in _TAGS:
             return self._element(at, stop, starts_line=starts_line)
-        tag = re.compile(rest, _FLAGS).match(self.data, at, stop)
-        if not tag or (form is CLOSED_ALONE and not starts_line and not self._ends_line(tag.end(), stop)):
-            return None
-        return form, tag.end(), name
+        form, pattern = _TAGS[sign]
+        tag = re.compile(pattern, _FLAGS).match(self.data, at, stop)
+        alone = starts_line or (form is CLOSED_ALONE and tag and self._ends_line(tag.end(), stop))
+        return (form, tag.end(), b"") if tag and (alone or form is COMMENT) else None
 
     def _element(self, at: int, stop: int, *, starts_line: bool) -> _Opening | None:
         """Return the element that opens here: its form, the end of its tag, and its name."""
@@ -344,14 +346,12 @@ def is_transcript(text: bytes, spans: Sequence[Span] = ()) -> bool:
     return False
 
 
-def blank_hidden(text: bytes, *, with_code: bool = True) -> bytes:
-    """Return a text without operations with blanks in place of its parts that are not scanned.
+def hidden_parts(text: bytes) -> list[Part]:
+    """Return the parts of a text without operations that are not scanned.
 
     Indented code is one of them if it is not the whole text.
     """
-    scan = Scan(text, is_transcript=is_transcript(text))
-    parts = [part for part in scan.parts(0, len(text)) if with_code or part.form is not INDENTED]
-    return blank_out(text, parts) if parts else text
+    return list(Scan(text, is_transcript=is_transcript(text)).parts(0, len(text)))
 
 
 def blank_out(text: bytes, parts: Sequence[Part]) -> bytes:

@@ -122,7 +122,7 @@ def _read_value(reader: ValueReader, draft: Draft, start: int, end: int) -> None
 def _read_block(reader: ValueReader, draft: Draft, depth: int) -> None:
     start = reader.at
     if reader.next() != "{":
-        raise reader.expected("an object with a 'tasks' list")
+        raise reader.expected_error("an object with a 'tasks' list")
     draft.open_block(start)
     version, found, others = None, False, {}
     for key, place in reader.members(depth):
@@ -140,7 +140,7 @@ def _read_block(reader: ValueReader, draft: Draft, depth: int) -> None:
 
 def _read_tasks(reader: ValueReader, draft: Draft, depth: int) -> None:
     if reader.next() != "[":
-        raise reader.expected("a list of tasks")
+        raise reader.expected_error("a list of tasks")
     for start in reader.elements(depth):
         draft.expect_task(start)
         draft.add(_read_object(reader, start, depth + 1))

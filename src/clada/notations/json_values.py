@@ -1,7 +1,7 @@
 """Reads JSON values as RFC 8259 has them: each error has its offset, and a key occurs once.
 
 The depth and the number of values are limited. Strings, the bulk of most documents, are read by the C scanner
-of the standard library.
+of the standard library, and so are values whose places do not matter.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]  # which typeshed leaves out
 
 from clada.errors import shortened
+from clada.notations.markdown import line_end
 from clada.notations.structured import CUT, MAX_VALUES, OTHER, MalformedError, too_deep, too_many
 
 TYPE_CHECKING = False
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    PlacedValue = tuple[int, int, Any]  # its start, its end and the value
+
+AFTER = "Expected a line break after this value: one value a line, or one in all"
 _BLANKS = re.compile(rb"[ \t\n\r]*+")
 LAST_BLANK = " "
 LONGEST_ESCAPE = 12  # a pair of surrogates
@@ -121,7 +125,7 @@ class ValueReader:
     def _key(self) -> str:
         """Read a key and the colon after it."""
         if self.next() != '"':
-            raise self.expected("a key in double quotes")
+            raise self.expected_error("a key in double quotes")
         key = self._string()
         self._take(":")
         return key
@@ -129,11 +133,11 @@ class ValueReader:
     def _take(self, *marks: str) -> str:
         found = self.next()
         if found not in marks:
-            raise self.expected(" or ".join(f"'{mark}'" for mark in marks))
+            raise self.expected_error(" or ".join(f"'{mark}'" for mark in marks))
         self._move(self.at + 1)
         return found
 
-    def expected(self, what: str) -> MalformedError:
+    def expected_error(self, what: str) -> MalformedError:
         """Return the error of finding something else than this."""
         if self.next():
             return MalformedError(f"Expected {what}", self.at)
@@ -220,14 +224,16 @@ class ValueReader:
     def _literal(self, first: str) -> Any:
         if first not in _LITERALS:
             raise (
-                MalformedError(_NOT_JSON[first], self.at) if first in _NOT_JSON else self.expected("a value")
+                MalformedError(_NOT_JSON[first], self.at)
+                if first in _NOT_JSON
+                else self.expected_error("a value")
             )
         word, value = _LITERALS[first]
         found = self._text[self.at : min(self.at + len(word), self._end)]
         if found != word:
             if word.startswith(found):  # cut off
                 self.at = self._end
-            raise self.expected("a value")
+            raise self.expected_error("a value")
         self._move(self.at + len(word))
         return value
 
@@ -246,9 +252,8 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_constant)
-scan_strictly = _DECODER.scan_once  # type: ignore[attr-defined]  # which typeshed leaves out
-SCAN_ERRORS = (ValueError, StopIteration, IndexError, RecursionError)
+_DECODER: Any = JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+_SCAN_ERRORS = (ValueError, StopIteration, IndexError, RecursionError)
 
 
 def strict_value(text: str) -> Any:
@@ -257,3 +262,28 @@ def strict_value(text: str) -> Any:
         return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def read_values(data: bytes, start: int, end: int) -> Iterator[PlacedValue]:
+    """Yield each value between two offsets. Raises MalformedError for other text, or an incomplete value.
+
+    The standard library reads a value on one line. A value over several lines is read by `ValueReader`, so
+    that each object has its place; so is a wrong one, for the place of the error.
+    """
+    reader: ValueReader | None = None
+    at = skip_blanks(data, start, end)
+    while at < end:
+        stop = line_end(data, at, end)
+        try:
+            line = data[at:stop].decode()
+            value, length = _DECODER.scan_once(line, 0)
+            if length != len(line) and line[length:].strip():
+                raise MalformedError(AFTER, at + len(line[:length].encode()))
+        except _SCAN_ERRORS:
+            reader = reader or ValueReader(data[:end], lone_surrogates=True)
+            reader.go_to(at, end)
+            value, stop = reader.value(1), reader.ended
+            if data[stop : line_end(data, stop, end)].strip():
+                raise MalformedError(AFTER, stop) from None
+        yield at, stop, value
+        at = skip_blanks(data, stop, end)

@@ -11,8 +11,9 @@ from itertools import islice
 from clada.errors import Problem, shortened
 from clada.grammar import DELIMITERS
 from clada.model import NotApplied
-from clada.notations.dialects import places_of_blocks
-from clada.notations.hidden import blank_hidden
+from clada.notations.dialects import NATIVE, places_of_blocks
+from clada.notations.hidden import blank_out, hidden_parts
+from clada.notations.hidden_forms import INDENTED
 from clada.notations.reading import LineCounter
 from clada.notations.registry import NOTATIONS, holds_any, title
 from clada.text.forms import ODD_BLANKS, odd_blank
@@ -39,9 +40,9 @@ def without_operations(
     if detected and detected != asked:
         message = f"This looks like {title(detected)}, but it was to be read as {title(asked)}"
         return Problem(NOTATIONS[asked].error_type, message)
-    found = _all(
-        blank_hidden(plan.source[:MOST], with_code=False), delimiters, plan.notation if plan.blocks else None
-    )
+    text = plan.source[:MOST]
+    visible = blank_out(text, [part for part in hidden_parts(text) if part.form is not INDENTED])
+    found = _find_lookalikes(visible, delimiters, plan.notation if plan.blocks else None)
     if not found:
         return None
     at, row, meant = found[0]
@@ -57,7 +58,7 @@ def find_overlooked(  # noqa: PLR0913 (how it was read)
 
     If the user has chosen the notation, other notations do not count.
     """
-    prose = blank_hidden(prose[:MOST])
+    prose = blank_out(prose[:MOST], hidden_parts(prose[:MOST]))
     row = NOTATIONS[plan.notation or ""]
     # Beside dialects, all others were read. In CSL, some may be left between the operations of a block.
     names = [each.name for each in NOTATIONS.values() if each.rank and holds_any(prose, each.hints)]
@@ -65,7 +66,7 @@ def find_overlooked(  # noqa: PLR0913 (how it was read)
     blocks = [] if is_read else places_of_blocks(prose, names, run_fences=run_fences)
     answer = f"the answer is in {row.title}"
     found = [(at, NOTATIONS[name].one, answer) for at, name in blocks]
-    for at, lookalike, meant in _all(prose, delimiters, plan.notation):
+    for at, lookalike, meant in _find_lookalikes(prose, delimiters, plan.notation):
         is_wrapper = lookalike.closing and _wraps(plan, offset_in(gaps, at), lookalike.closing)
         if is_wrapper or lookalike.illustrates or (chosen and meant.name != plan.notation):
             continue
@@ -81,7 +82,24 @@ def find_overlooked(  # noqa: PLR0913 (how it was read)
     return new[:MOST_LISTED]
 
 
-def nearest(source: bytes) -> str:
+def notes_on_indented_code(plan: Plan, prose: bytes, gaps: list[int], delimiters: Delimiters) -> list[str]:
+    """Return notes on operations that are in indented code beside the operations of a plan.
+
+    Only CSL needs them: other notations may be indented, so their operations were read and then passed over.
+    """
+    text = prose[:MOST]
+    notes = []
+    for part in hidden_parts(text):
+        if part.form is INDENTED and any(
+            meant.name == NATIVE
+            for _at, _row, meant in _find_lookalikes(text[part.start : part.end], delimiters, NATIVE)
+        ):
+            line = plan.source.count(b"\n", 0, offset_in(gaps, part.start)) + 1
+            notes.append(f"Line {line}: operations in {INDENTED.name} were passed over")
+    return notes[:MOST_LISTED]
+
+
+def nearest_code_block(source: bytes) -> str:
     """Return a clause on the first code block of a text without operations, or nothing."""
     if b"```" not in source and b"~~~" not in source:
         return ""
@@ -107,7 +125,9 @@ def offset_in(gaps: list[int], at: int) -> int:
     return gaps[-1]
 
 
-def _all(text: bytes, delimiters: Delimiters, notation: str | None) -> list[tuple[int, Lookalike, Notation]]:
+def _find_lookalikes(
+    text: bytes, delimiters: Delimiters, notation: str | None
+) -> list[tuple[int, Lookalike, Notation]]:
     """Return the offsets of lookalikes in a document of this notation, in order."""
     if not holds_any(text, [sign for row in NOTATIONS.values() for sign in row.lookalike_signs]):
         return []
@@ -171,7 +191,7 @@ def hint_for_fatal(fatal: Problem, source: bytes, delimiters: Delimiters) -> str
     if odd and ("attribute" in fatal.message or unknown):
         return odd
     if unknown:
-        return _meant(name.upper(), _MARKERS, _MARKER_WORDS)
+        return _did_you_mean(name.upper(), _MARKERS, _MARKER_WORDS)
     if "Unterminated" in fatal.message:
         return _near_marker(source, (at + len(line), len(source)), "END", delimiters)
     if "requires a REPLACE" in fatal.message:
@@ -196,7 +216,7 @@ def hint_for_invalid(item: Invalid) -> str | None:
                 return f"write {wanted}{sign} instead of {shortened(given)}{sign}"
         _before, unknown, name = problem.message.partition("Unknown action: ")
         if unknown:
-            return _meant(name.lower(), _ACTIONS, _ACTION_WORDS)
+            return _did_you_mean(name.lower(), _ACTIONS, _ACTION_WORDS)
         if problem.message.endswith(_END_MISSING):
             inner = problem.message.partition(" starts")[0]
             remedy = f'add literal="true" to line {item.line}'
@@ -204,7 +224,7 @@ def hint_for_invalid(item: Invalid) -> str | None:
     return None
 
 
-def _meant(name: str, known: Iterable[str], words: dict[str, str]) -> str | None:
+def _did_you_mean(name: str, known: Iterable[str], words: dict[str, str]) -> str | None:
     """Return a hint at the known name that was probably meant."""
     from difflib import get_close_matches  # late, because only a wrong name needs it
 

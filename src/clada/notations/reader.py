@@ -49,7 +49,8 @@ class Reader:
         self._append(chunk)
         if self._refused:
             return []
-        self._parser.advance()
+        if "\n" in chunk or "\r" in chunk:
+            self._parser.advance(self._data.rfind(b"\n") + 1)
         complete = self._parser.complete[self._given :]
         self._given += len(complete)
         return complete

@@ -44,7 +44,7 @@ class LineCounter:
         """Return the 1-based line of a byte offset."""
         if offset < self._at:
             self._line -= self._data.count(b"\n", offset, self._at)
-        elif self._data.find(b"\n", self._at, offset) >= 0:  # to look for the first is quicker than to count
+        else:
             self._line += self._data.count(b"\n", self._at, offset)
         self._at = offset
         return self._line
@@ -110,8 +110,7 @@ class Reading:
 
     def __init__(  # noqa: PLR0913 (all but the text and its part are named)
         self, data: bytes, start: int = 0, end: int | None = None, *, chosen: bool = False,
-        roots: Sequence[str] = (), run_fences: bool = False, has_shell: bool | None = None,
-        delimiters: Delimiters = DELIMITERS,
+        roots: Sequence[str] = (), run_fences: bool = False, delimiters: Delimiters = DELIMITERS,
     ) -> None:  # fmt: skip
         self.data, self.start, self.end = data, start, len(data) if end is None else end
         self.chosen, self.roots, self.run_fences = chosen, roots, run_fences
@@ -124,7 +123,6 @@ class Reading:
         self.atomic = False  # whether one of the blocks is
         self.ignored = False  # whether there are known blocks that are not operations
         self.dialect = ""  # that is being read
-        self.has_shell = has_shell  # whether there is a fence of a shell's, if that is known
         self.dialects: dict[str, None] = {}  # that were met, in order
 
     @property
@@ -237,8 +235,7 @@ def prose_of(plan: Plan) -> Prose:
             start, end = item.span
             if start - at > 1:  # more than a line break
                 gaps += (at, start)
-            if end > at:  # noqa: PLR1730 (there are many, and max takes several times as long)
-                at = end
+            at = max(at, end)
     if len(source) - at > 1:
         gaps += (at, len(source))
     pieces = [source[start:end] for start, end in zip(gaps[::2], gaps[1::2], strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from clada.errors import Problem, cut_off, shortened
 from clada.grammar import (
     BLOCK_VERSIONS,
@@ -180,7 +182,7 @@ def operation(task: RawTask, data: bytes, line: int, block_line: int | None) -> 
     members = task.members or {}
     name, complaints = _action(task)
     kind = find(name)
-    given = _Given(members, kind.fields if kind else _any_fields() if members else ())
+    given = _Given(members, kind.fields if kind else _any_fields(tuple(OPERATIONS)) if members else ())
     fields = given.fields()
     if kind:
         complaints += given.complaints
@@ -203,19 +205,14 @@ def _number_lines(fields: Mapping[str, Any], data: bytes, start: int, line: int)
         at, value["line"] = value["line"], line
 
 
-_any: dict[tuple[str, ...], tuple[Field, ...]] = {}  # by the names of all operations: a row may be added
-
-
-def _any_fields() -> tuple[Field, ...]:
-    """Return the fields of an operation with an unknown action: any field, none required."""
-    names = tuple(OPERATIONS)
-    if names not in _any:
-        fields: dict[str, Field] = {}
-        for field in (field for kind in filter(None, map(find, names)) for field in kind.fields):
-            if not field.fields:
-                fields.setdefault(field.name, field.replace(required=False, default=None, excludes=()))
-        _any[names] = tuple(fields.values())
-    return _any[names]
+@lru_cache(maxsize=1)
+def _any_fields(names: tuple[str, ...]) -> tuple[Field, ...]:
+    """Return the fields of an operation with an unknown action: any field of these, none required."""
+    fields: dict[str, Field] = {}
+    for field in (field for kind in filter(None, map(find, names)) for field in kind.fields):
+        if not field.fields:
+            fields.setdefault(field.name, field.replace(required=False, default=None, excludes=()))
+    return tuple(fields.values())
 
 
 def _action(task: RawTask) -> tuple[str, list[Complaint]]:
@@ -271,7 +268,7 @@ class _Given:
         value = self._members[names[0]][0]
         if value == "" and field.kind == "path" and field.required:
             return f"Missing required field '{field.name}'"
-        wrong = _wrong(field, value, names[0])
+        wrong = _value_complaint(field, value, names[0])
         if not wrong and field.name == "search" and self._given & RANGE:
             return (
                 f"'{names[0]}' and 'search_start' with 'search_end' exclude each other: give one of the two"
@@ -310,7 +307,7 @@ class _Given:
         return found
 
 
-def _wrong(field: Field, value: Any, written: str) -> str | None:
+def _value_complaint(field: Field, value: Any, written: str) -> str | None:
     """Return the error of a field's value, or None."""
     if field.kind == "count":
         return _count_complaint(value)

@@ -177,9 +177,7 @@ def _elements(
         )
     if len(elements) != len(scopes):  # not only tables are in the list
         scopes = [Scope(scope.place(name))] * len(elements)
-    for index, element in enumerate(elements):
-        elements[index] = None  # to free its memory
-        yield element, scopes[index]
+    yield from zip(elements, scopes, strict=True)
 
 
 def _task(table: Any, scope: Scope) -> RawTask:

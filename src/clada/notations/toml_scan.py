@@ -83,9 +83,6 @@ _CLOSING = {b"": "a line break", b"[": "',' or ']'", b"{": "',' or '}'"}
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-NO_TASKS: list[Scope] = []  # one for all that have none
-
-
 class Scope:
     """A task or block: its offsets, those of its keys, and the tasks in it."""
 
@@ -94,7 +91,7 @@ class Scope:
     def __init__(self, start: int) -> None:
         self.start = self.end = start
         self.keys: dict[str, int] = {}
-        self.tasks = NO_TASKS  # but of a block
+        self.tasks: list[Scope] = []
 
     def place(self, key: str) -> int:
         """Return the offset of a key; that of the table if the key is not in the table itself."""
@@ -223,8 +220,7 @@ class Scan:
     def _enter(self, names: Path, *, listed: bool) -> None:
         """Begin the table of the header that is here."""
         self._tables += 1
-        if self._tables > MAX_TABLES:
-            too_many(self._tables, MAX_TABLES, "tables", self.at)
+        too_many(self._tables, MAX_TABLES, "tables", self.at)
         self._header, self._scope = names, None
         if listed and names in (TASK, BLOCK, BLOCK_TASK):
             self._headers.append(self.at)
@@ -260,7 +256,6 @@ class Scan:
     def _new_scope(self, names: Path) -> Scope:
         scope = Scope(self.at)
         if names == BLOCK:
-            scope.tasks = []
             self.blocks.append(scope)
             return scope
         self._tasks += 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clada.settings import Settings
     from clada.text.match import Matches, Text
     from clada.world.files.paths import Parts
-    from clada.world.known_versions import KnownVersion
+    from clada.world.merge import KnownVersion
     from clada.world.world import World
 
     # A text with its replacements, their number, their lines, and remarks.

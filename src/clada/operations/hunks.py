@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 
 from clada.errors import CladaError, Error
-from clada.text.differences import brief
+from clada.text.differences import shorten_line
 from clada.text.explain import explain
 from clada.text.hunks import MOST_STARTS, Found, Locator, Subject, Wanted, matched_but_for
 from clada.text.line_endings import CR, CRLF, LF, endings_at, to_lf
@@ -143,7 +143,7 @@ class _Search:
             return error.replace(hint=missing.hint or None)
         anchor = self._locator.missing_anchor(wanted)
         if anchor is not None:
-            return error.replace(hint=f"its anchor `{brief(anchor.decode())}` is not there")
+            return error.replace(hint=f"its anchor `{shorten_line(anchor.decode())}` is not there")
         elsewhere = self._locator.everywhere(wanted.replace(at_end=False)) if wanted.at_end else []
         if elsewhere:
             (line,) = self.line_numbers([elsewhere[-1].start])

@@ -15,8 +15,14 @@ from clada.text.diff import line_changes, split_lines
 from clada.text.match import Text
 from clada.values import Value
 from clada.world.files.paths import display_path
-from clada.world.known_versions import committed, known_to_model, left_by_runs, shown
-from clada.world.merge import Merged, merge
+from clada.world.merge import (
+    Merged,
+    committed_versions,
+    known_to_model,
+    merge,
+    shown_versions,
+    versions_left_by_runs,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +31,17 @@ if TYPE_CHECKING:
     from clada.operations.edit import Edit, EditedFile
     from clada.operations.write import Write
     from clada.world.files.paths import Parts
-    from clada.world.known_versions import KnownVersion
+    from clada.world.merge import KnownVersion
     from clada.world.world import World
 
 MOST_SHOWN = 40  # lines of a conflict in an error
 MOST_UNKNOWN = 10  # edits that fit no version, after which none is looked for where merging is off
 SEEN, HISTORY, AUTO, OFF = "seen", "history", "auto", "off"
-GROUPS = ((shown, (SEEN, HISTORY)), (left_by_runs, (HISTORY,)), (committed, (HISTORY,)))
+GROUPS = (
+    (shown_versions, (SEEN, HISTORY)),
+    (versions_left_by_runs, (HISTORY,)),
+    (committed_versions, (HISTORY,)),
+)
 CLEANLY = "clada resume --merge would apply it cleanly"
 CONFLICTING = "clada resume --merge would conflict"
 SEVERAL = "it fits several earlier versions of the file, which merge differently"

@@ -10,7 +10,7 @@ from clada.model import UNCHANGED, WAS_READ_ONLY, Change, Done, Note, Operation,
 from clada.text.elision import elision_complaint, find_elision
 from clada.text.forms import without_fence
 from clada.text.fragments import missing_lines
-from clada.text.line_endings import CR_BYTE, CRLF, LF, single_ending
+from clada.text.line_endings import CR, CRLF, LF, single_ending
 from clada.world.files.paths import display_path
 
 TYPE_CHECKING = False
@@ -184,19 +184,24 @@ class Write(Operation):
         """Write or append."""
         if self.path.endswith(("/", "\\")):
             raise CladaError("permission_denied", "names a directory", "leave out the slash at the end")
-        parts = world.files.locate(self.path)
         files, other = world.files, self.other_path
+        parts = files.locate(self.path)
         if other and not files.entry(parts) and files.entry(files.locate(other)):
             return self.replace(path=other, other_path="").apply(world)
         if self.named_in and (only_shown := self._why_only_shown(world, parts)):
             return Skipped(only_shown, left_out=True)
         data = self.text(world.settings).removeprefix(BOM).encode()
-        entry = None if self.append else world.files.entry(parts)
-        old = _content(world.files, parts) if entry and entry.kind == "file" else None
-        keeps_crlf = old is not None and CR_BYTE not in data and LF in data and single_ending(old) == CRLF
+        return self._append(world, parts, data) if self.append else self._write(world, parts, data)
+
+    def _write(self, world: World, parts: Parts, data: bytes) -> Outcome:
+        """Replace the whole content, or merge it with changes that the model has not seen."""
+        files = world.files
+        entry = files.entry(parts)
+        old = _content(files, parts) if entry and entry.kind == "file" else None
+        keeps_crlf = old is not None and CR not in data and LF in data and single_ending(old) == CRLF
         if keeps_crlf:
             data = data.replace(LF, CRLF)
-        if self.if_exists == SKIP and old != data and world.files.entry(parts):
+        if self.if_exists == SKIP and entry and old != data:
             return Skipped(NOT_WRITTEN)
         merged = self._merge(world, parts, old, data)
         if merged:
@@ -204,20 +209,33 @@ class Write(Operation):
             data = merged.content
         else:
             self._check(world, parts, data)
-        remarks = _lost_lines_remark(old, data) if self.dialect and old is not None else ()
-        remarks += (WAS_READ_ONLY,) if world.files.is_read_only(parts) else ()
-        if self.append and self.raw and world.files.entry(parts):
-            how = "appended"
-            world.files.store(parts, world.files.load(parts) + data)
-        elif self.append:
-            how = _append(world.files, parts, data)
-        elif old == data:
+        remarks = merged.remarks if merged and old != data else ()
+        remarks += _lost_lines_remark(old, data) if self.dialect and old is not None else ()
+        remarks += (WAS_READ_ONLY,) if files.is_read_only(parts) else ()
+        if old == data:
+            return Done("unchanged", self.path, bytes=len(data), remarks=remarks)
+        files.store(parts, data)
+        remarks += (CRLF_KEPT,) if keeps_crlf else ()
+        how = "merged" if merged else "overwritten" if entry else "created"
+        changes = (Change(display_path(parts), how),)
+        return Done(how, self.path, bytes=len(data), changes=changes, remarks=remarks)
+
+    def _append(self, world: World, parts: Parts, data: bytes) -> Outcome:
+        """Add to the end of the file: on a new line, or directly (raw)."""
+        files = world.files
+        if self.if_exists == SKIP and files.entry(parts):
+            return Skipped(NOT_WRITTEN)
+        self._check(world, parts, data)
+        remarks = (WAS_READ_ONLY,) if files.is_read_only(parts) else ()
+        how = "appended"
+        if self.raw and files.entry(parts):
+            files.store(parts, files.load(parts) + data)
+        elif not data and files.entry(parts):
+            files.load(parts)  # raises if it is not a file
             how = "unchanged"
-        else:
-            how = "merged" if merged else "overwritten" if entry else "created"
-            remarks = (*merged.remarks, *remarks) if merged else remarks
-            world.files.store(parts, data)
-            remarks += (CRLF_KEPT,) if keeps_crlf else ()
+        elif not data or not files.append(parts, data):  # there is no file yet
+            files.store(parts, data)
+            how = "created"
         changes = () if how == "unchanged" else (Change(display_path(parts), how),)
         held = how == "appended" and not self.raw
         return Done(how, self.path, bytes=len(data), changes=changes, held=held, remarks=remarks)
@@ -247,13 +265,3 @@ def _lost_lines_remark(old: bytes, data: bytes) -> tuple[str, ...]:
 
 def _line_range(first: int, last: int) -> str:
     return f"line {first} is" if first == last else f"lines {first}-{last} are"
-
-
-def _append(files: Files, parts: Parts, data: bytes) -> str:
-    if data and files.append(parts, data):
-        return "appended"
-    if not data and files.entry(parts):
-        files.load(parts)  # raises if it is not a file
-        return "unchanged"
-    files.store(parts, data)
-    return "created"

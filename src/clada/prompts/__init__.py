@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from pkgutil import get_data
 
 from clada.commands.programs import ALLOWED, BUILT_IN
-from clada.data import read_data
 from clada.grammar import BLOCK_VERSIONS, CSL_VERSIONS, END_DELIMITER, START_DELIMITER
 from clada.notations.csl import CLOSING, OPENING
 from clada.notations.registry import NOTATIONS, with_prompt
@@ -108,7 +108,11 @@ def _values() -> dict[str, str]:
 
 
 def _template(name: str) -> str:
-    return read_data(__name__, name)
+    """Return a file of this package, or one that an added notation names by an absolute path."""
+    if os.path.isabs(name):
+        with open(name, encoding="utf-8") as file:
+            return file.read()
+    return (get_data(__name__, name) or b"").decode()
 
 
 def _sentence_list(names: Sequence[str]) -> str:

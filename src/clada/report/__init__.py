@@ -136,8 +136,7 @@ def report_lines(report: Report) -> Iterator[Line]:
         if not block.valid and not block.implicit:
             yield from skipped_block_lines(block.label, notation)
         for task in block.tasks:
-            operation = find(task.operation)
-            for line in task.output if operation and operation.is_command else ():
+            for line in task.output if is_command(task) else ():
                 yield "exec", TRUNCATED if line is None else output_text(task.label, [line])
             yield status_line(task, notation)
             yield from remedy_lines(task)
@@ -146,6 +145,12 @@ def report_lines(report: Report) -> Iterator[Line]:
 
         yield from report_diff(report)
     yield from failure_lines(report, notation)  # last, because a diff is long, and failures must be seen
+
+
+def is_command(task: Task) -> bool:
+    """Return whether the target of a task is a command."""
+    operation = find(task.operation)
+    return operation is not None and operation.is_command
 
 
 def output_text(label: str, lines: Sequence[str]) -> str:
@@ -233,8 +238,8 @@ def _task_text(task: Task, notation: Notation) -> str:
 
 def _skip_text(task: Task, skipped: Skipped) -> str:
     """Return why a task was not tried, and then its path: the reasons of the specification come first."""
-    reason, operation = escape_controls(skipped.reason), find(task.operation)
-    path = "" if operation and operation.is_command else _target(task)
+    reason = escape_controls(skipped.reason)
+    path = "" if is_command(task) else _target(task)
     return f"{reason} ({path})" if path else reason
 
 
@@ -261,8 +266,8 @@ def _target(task: Task) -> str:
 
 def _cut_target(target: str, task: Task) -> str:
     """Return what an operation is about, in one line; a command that no line should hold is cut off."""
-    operation, line = find(task.operation), first_line(target)
-    if operation and operation.is_command and len(line) > LONGEST_COMMAND:
+    line = first_line(target)
+    if is_command(task) and len(line) > LONGEST_COMMAND:
         return f"{line[:LONGEST_COMMAND]} …"
     return line
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clada.operations import find
-from clada.report import first_line
+from clada.report import first_line, is_command
 from clada.text.escape import escape_controls
 
 TYPE_CHECKING = False
@@ -26,12 +26,17 @@ def details(task: Task, source: str, level: str) -> Iterator[Line]:
     if error:
         yield from _section(f"source, from line {task.line}:", source)
         if error.details:
-            operation = find(task.operation)
-            yield from _section(operation.details_title if operation else "details:", error.details)
+            yield from _section(details_title(task), error.details)
     if level == "debug":
         if error:
             yield from format_traceback(error)
         yield _detail(f"took {task.duration * 1000:.1f} ms")
+
+
+def details_title(task: Task) -> str:
+    """Return the line above the details of a failure."""
+    operation = find(task.operation)
+    return operation.details_title if operation else "details:"
 
 
 def format_traceback(error: Error) -> Iterator[Line]:
@@ -42,8 +47,7 @@ def format_traceback(error: Error) -> Iterator[Line]:
 
 def format_command(task: Task) -> Iterator[Line]:
     """Yield the lines of a command that its status line does not show in full."""
-    operation = find(task.operation)
-    if not operation or not operation.is_command:
+    if not is_command(task):
         return
     if task.status == "skipped" or first_line(task.target) != task.target.strip("\n"):
         yield from (_detail(escape_controls(line)) for line in task.target.strip("\n").split("\n"))

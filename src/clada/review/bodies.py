@@ -1,4 +1,4 @@
-"""What a card shows besides diffs: commands, deletions, moves, and why an operation would fail."""
+"""The bodies of cards without a diff: commands, deletions, moves, and why an operation would fail."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import clada
 from clada.review.diffs import context_rows, diff_rows, tables
 from clada.review.markup import DASH, MINUS, Markup, el, numbers, odd_text
-from clada.review.words import line_count, plural, size
+from clada.review.operations import line_count, plural, size
 from clada.selection import find_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clada.review.choices import Choices, Mask
-    from clada.review.groups import Shown
+    from clada.review.operations import ShownOperation
     from clada.selection import Place, Preview
 
 MAX_FILES = 500  # removed or changed files that are named
@@ -29,7 +29,7 @@ def button(words: str, class_: str, **attributes: str | float | None) -> Markup:
     return el("button", words, type="button", class_=class_, **attributes)
 
 
-def file_lines(shown: Shown, first: int, last: int) -> list[str]:
+def file_lines(shown: ShownOperation, first: int, last: int) -> list[str]:
     """Return these lines of the file of an operation."""
     lines = (shown.preview.before or b"").decode(errors="replace").split("\n")
     return [line.removesuffix("\r") for line in lines[first - 1 : last]]
@@ -38,21 +38,21 @@ def file_lines(shown: Shown, first: int, last: int) -> list[str]:
 # Commands.
 
 
-def command(shown: Shown, item: clada.Run, approval: Markup | None) -> Markup:
+def command(shown: ShownOperation, item: clada.Run, approval: Markup | None) -> Markup:
     """Return the text of a command, and the question whether it may run."""
     odd = [char for char in dict.fromkeys(item.command) if not char.isascii()][:5]
-    beware = f"Beware of {numbers(''.join(odd))}: not ASCII, and it may look like it." if odd else ""
+    beware = f"Contains {numbers(''.join(odd))}: not ASCII, though it may look like it." if odd else ""
     return el(
         "div",
         el("pre", odd_text(item.command), tabindex=0, aria_label="command"),
         el("p", "in ", odd_text(item.dir)) if item.dir else None,
         el("p", beware, class_="wait") if beware else None,
-        approval if shown.lacking else None,
+        approval if shown.needs_approval else None,
         class_="command-text",
     )
 
 
-def approval(shown: Shown, choices: Choices) -> Markup:
+def approval(shown: ShownOperation, choices: Choices) -> Markup:
     """Return the question whether a command may run."""
     index = shown.index
     answer, _, network = choices.answers.get(str(index), "").partition("+")
@@ -61,7 +61,7 @@ def approval(shown: Shown, choices: Choices) -> Markup:
         for value, words in ANSWERS
     ]
     box = _choice("checkbox", "network", "with the network", index, bool(network))
-    why = el("p", shown.lacking, class_="why")
+    why = el("p", shown.needs_approval, class_="why")
     return el("fieldset", el("legend", "May it run?"), why, *given, box)
 
 
@@ -88,20 +88,20 @@ def changed_files(task: clada.Task, before: Mapping[str, bytes | None]) -> Itera
         else:
             rows.append(el("li", el("span", change.how, class_="how"), odd_text(change.path)))
     if rows:
-        yield _listed(rows)
+        yield _file_list(rows)
 
 
-# Files that go.
+# Deletions.
 
 
-def removed(shown: Shown, mask: Mask) -> Iterator[Markup]:
-    """Yield every file that goes, with its lines."""
-    files = shown.gone
+def deletion(shown: ShownOperation, mask: Mask) -> Iterator[Markup]:
+    """Yield every deleted file, with its lines."""
+    files = shown.deleted
     total = sum(map(line_count, files.values()))
     what = f"Removes {plural(len(files), 'file')} with {plural(total, 'line')}."
     yield el("p", what, class_="plain-body bad")
     if len(files) > 1:
-        yield _listed(
+        yield _file_list(
             [
                 el("li", odd_text(path), " ", el("span", _measure(data), class_="minus"))
                 for path, data in files.items()
@@ -109,10 +109,10 @@ def removed(shown: Shown, mask: Mask) -> Iterator[Markup]:
         )
     for path, data in files.items():
         if data and b"\0" not in data and (len(files) == 1 or total <= MAX_REMOVED):
-            yield _removed_text(path, data, mask)
+            yield _deleted_file(path, data, mask)
 
 
-def _removed_text(path: str, data: bytes, mask: Mask) -> Markup:
+def _deleted_file(path: str, data: bytes, mask: Mask) -> Markup:
     lines = data.decode(errors="replace").removesuffix("\n").split("\n")
     rows = diff_rows([("removed", f"-{line}") for line in lines[:MAX_REMOVED]], path, mask)
     left = len(lines) - MAX_REMOVED
@@ -121,7 +121,7 @@ def _removed_text(path: str, data: bytes, mask: Mask) -> Markup:
     return el("div", head, tables(rows, f"what {path} has"), more, class_="hunk")
 
 
-def _listed(rows: Sequence[Markup]) -> Markup:
+def _file_list(rows: Sequence[Markup]) -> Markup:
     more = [el("li", f"and {len(rows) - MAX_FILES:,} more")] if len(rows) > MAX_FILES else []
     return el("ul", *rows[:MAX_FILES], *more, class_="files plain-body")
 
@@ -130,7 +130,7 @@ def _measure(data: bytes) -> str:
     return size(len(data)) if b"\0" in data else plural(line_count(data), "line")
 
 
-def summary(shown: Preview) -> str:
+def size_summary(shown: Preview) -> str:
     """Return what happens to a file whose diff is not shown."""
     how = getattr(shown.task.outcome, "how", "")
     if shown.sizes is None or not how or how == "unchanged":
@@ -144,8 +144,8 @@ def summary(shown: Preview) -> str:
 # Failures.
 
 
-def failure(shown: Shown, error: clada.Error, mask: Mask, *, live: bool) -> Markup:
-    """Return why an operation would fail: what the answer expects, and what the file has."""
+def failure(shown: ShownOperation, error: clada.Error, mask: Mask, *, live: bool) -> Markup:
+    """Return why an operation would fail: the text that the answer expects, and that of the file."""
     places = find_places(shown.item, shown.preview)
     parts: list[Markup | None] = [el("p", mask(error.sentence), class_="bad")]
     if places:
@@ -162,7 +162,7 @@ def failure(shown: Shown, error: clada.Error, mask: Mask, *, live: bool) -> Mark
     return el("div", *parts, class_="trouble")
 
 
-def _place(shown: Shown, place: Place, mask: Mask, *, live: bool) -> Markup:
+def _place(shown: ShownOperation, place: Place, mask: Mask, *, live: bool) -> Markup:
     """Return lines that the answer may mean, and a button that takes them."""
     path = shown.preview.task.path
     if place.difference:

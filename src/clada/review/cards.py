@@ -10,16 +10,17 @@ from clada.review.bodies import button
 from clada.review.choices import editable_text
 from clada.review.diffs import context_rows, hunk_rows, tables
 from clada.review.markup import Markup, el, join, odd_text
-from clada.review.prose import rendered
+from clada.review.operations import describe_outcome, line_count, plural
+from clada.review.prose import render_prose
 from clada.review.tree import badge, counts
-from clada.review.words import line_count, outcome, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from clada.report.diff import FileHunk
-    from clada.review.choices import Choices, Mask
-    from clada.review.groups import Group, Shown
+    from clada.review.choices import Choices
+    from clada.review.operations import Group, ShownOperation
+    from clada.review.page import Review
 
 MAX_ROWS = 3000  # rows of a hunk; of a longer one only the first are in the page
 FIRST_ROWS = 200
@@ -34,20 +35,10 @@ def height(group: Group) -> int:
 
 
 class Cards:
-    """Renders cards with what a person has chosen."""
+    """Renders cards with the choices of a person."""
 
-    def __init__(
-        self,
-        before: Mapping[str, bytes | None],
-        mask: Mask,
-        choices: Choices,
-        *,
-        live: bool,
-        rendered_rows: dict[tuple[int, ...], Markup] | None = None,
-    ) -> None:
-        self._before = before  # what files have now, by path
-        self._mask, self._choices, self._live = mask, choices, live
-        self._rows = {} if rendered_rows is None else rendered_rows  # by index, hunk and limit
+    def __init__(self, review: Review, choices: Choices, *, live: bool) -> None:
+        self._review, self._mask, self._choices, self._live = review, review.mask, choices, live
 
     def card(self, group: Group) -> Markup:
         """Return the prose before a group, and its card."""
@@ -72,12 +63,12 @@ class Cards:
         inner = el("div", *body, class_="body", hidden=is_viewed)
         names = {"id": group.id, "role": "group", "aria_labelledby": f"{group.id}-name"}
         card = el("div", head, inner, class_=f"card {kind}", data_rows=height(group), **names)
-        return join(rendered(first.prose), card)
+        return join(render_prose(first.prose), card)
 
-    def operation(self, shown: Shown, *, prose: bool = False) -> Markup:
-        """Return one operation: what it would do, what a person may say of it, and its diff."""
+    def operation(self, shown: ShownOperation, *, prose: bool = False) -> Markup:
+        """Return one operation: its outcome, its note, and its diff."""
         task, index = shown.preview.task, shown.index
-        colour, words = outcome(task, planned=True, kind=shown.kind)
+        colour, words = describe_outcome(task, planned=True, kind=shown.kind)
         take = el(
             "input", type="checkbox", class_="choice take", data_index=index, autocomplete="off",
             checked=self._choices.takes(index), disabled=task.invalid, aria_label=f"take {shown.name}",
@@ -92,7 +83,7 @@ class Cards:
         )
         return el(
             "article",
-            rendered(shown.prose) if prose else None,
+            render_prose(shown.prose) if prose else None,
             head,
             self._note(str(index), f"task {task.label}"),
             *self._body(shown),
@@ -102,28 +93,28 @@ class Cards:
             data_index=index,
             data_failing=shown.is_failing,
             data_invalid=task.invalid,
-            data_lacking=bool(shown.lacking),
+            data_lacking=bool(shown.needs_approval),
             data_runs=shown.kind == "command" and task.status == "skipped",
             data_name=shown.name[:200],
             tabindex="-1",
             aria_labelledby=f"op-{index}-name",
         )
 
-    def _body(self, shown: Shown) -> Iterator[Markup]:
+    def _body(self, shown: ShownOperation) -> Iterator[Markup]:
         task, item = shown.preview.task, shown.item
         if isinstance(item, clada.Run):
             approval = bodies.approval(shown, self._choices) if self._live else None
-            missing = el("p", f"Needs approval: {shown.lacking}", class_="wait")
+            missing = el("p", f"Needs approval: {shown.needs_approval}", class_="wait")
             yield bodies.command(shown, item, approval or missing)
         if task.error:
             yield bodies.failure(shown, task.error, self._mask, live=self._live)
         elif shown.kind == "delete":
-            yield from bodies.removed(shown, self._mask)
+            yield from bodies.deletion(shown, self._mask)
         elif shown.kind in ("command", "move"):
-            yield from bodies.changed_files(task, self._before)
+            yield from bodies.changed_files(task, self._review.before)
         elif shown.preview.hunks:
             yield from self._hunks(shown)
-        elif summary := bodies.summary(shown.preview):
+        elif summary := bodies.size_summary(shown.preview):
             yield el("p", summary, class_="plain-body")
         remarks = getattr(task.outcome, "remarks", ())
         if self._live and any(remark.endswith("by the user") for remark in remarks):
@@ -150,8 +141,8 @@ class Cards:
 
     # Hunks.
 
-    def _hunks(self, shown: Shown) -> Iterator[Markup]:
-        """Yield the hunks, with what can be shown between them."""
+    def _hunks(self, shown: ShownOperation) -> Iterator[Markup]:
+        """Yield the hunks, with buttons for more lines between them."""
         data = shown.preview.before
         at, shift = 0, 0  # lines of the file that were passed, and how much longer the new version is
         for hunk in shown.preview.hunks:
@@ -163,7 +154,7 @@ class Cards:
         if data:
             yield self._expander(shown, at + 1, line_count(data), shift, "down")
 
-    def hunk(self, shown: Shown, hunk: FileHunk) -> Markup:
+    def hunk(self, shown: ShownOperation, hunk: FileHunk) -> Markup:
         """Return one hunk as it is now."""
         index, number = shown.index, hunk.number
         key, what = f"{index}.{number}", f"hunk {number} of {hunk.of} of {shown.preview.task.target}"
@@ -187,22 +178,20 @@ class Cards:
         rows = self.rows(shown, now, FIRST_ROWS if len(now.lines) > MAX_ROWS and self._live else None)
         return el("div", head, note, rows, class_="hunk", data_key=key)
 
-    def rows(self, shown: Shown, hunk: FileHunk, most: int | None = None) -> Markup:
-        """Return the rows of a hunk; or the first of these, and what asks for the others."""
+    def rows(self, shown: ShownOperation, hunk: FileHunk, most: int | None = None) -> Markup:
+        """Return the rows of a hunk; or the first of them, and a button for the others."""
         key = (shown.index, hunk.number, most or 0)
-        shown_rows = None if hunk.edited else self._rows.get(key)
-        if shown_rows is None:
+        rendered = self._review.rendered if not hunk.edited else {}
+        if key not in rendered:
             path = shown.preview.task.path
             cut = hunk.replace(lines=hunk.lines[: most + 1]) if most else hunk
-            shown_rows = tables(hunk_rows(cut, path, self._mask), f"diff of {path}")
-            if not hunk.edited:
-                self._rows[key] = shown_rows
+            rendered[key] = tables(hunk_rows(cut, path, self._mask), f"diff of {path}")
         if not most:
-            return shown_rows
+            return rendered[key]
         more = f"Show all {len(hunk.lines) - 1:,} lines"
-        return join(shown_rows, button(more, "more", data_index=shown.index, data_hunk=hunk.number))
+        return join(rendered[key], button(more, "more", data_index=shown.index, data_hunk=hunk.number))
 
-    def _expander(self, shown: Shown, first: int, last: int, shift: int, way: str) -> Markup:
+    def _expander(self, shown: ShownOperation, first: int, last: int, shift: int, way: str) -> Markup:
         if first > last or not self._live:
             return Markup()
         count = plural(min(STEP, last - first + 1), "line")
@@ -211,7 +200,7 @@ class Cards:
             "expand", data_index=shown.index, data_from=first, data_to=last, data_shift=shift, data_way=way,
         )  # fmt: skip
 
-    def context(self, shown: Shown, first: int, last: int, shift: int) -> Markup:
+    def context(self, shown: ShownOperation, first: int, last: int, shift: int) -> Markup:
         """Return lines of a file around its hunks, which do not change."""
         path = shown.preview.task.path
         lines = bodies.file_lines(shown, first, last)

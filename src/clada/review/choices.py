@@ -1,11 +1,12 @@
-"""What a person has chosen of an answer: operations, hunks, approvals, notes and edited texts."""
+"""The choices of a person on an answer: operations, hunks, approvals, notes and edited texts."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Self
 
     from clada.report.diff import FileHunk
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 ANSWERS = frozenset("once once+network always always+network no never".split())
 MAX_NOTE = 2000  # characters
+BAD_REQUEST = "this is not what the page asks for"
 NAMES = ("chosen", "answers", "notes", "edits", "viewed")
 
 
@@ -24,6 +26,15 @@ class RefusedError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+@contextmanager
+def refuse_malformed() -> Iterator[None]:
+    """Refuse a request whose values are missing, or of another type."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise RefusedError(400, BAD_REQUEST) from None
 
 
 class Choices:
@@ -45,11 +56,9 @@ class Choices:
     @classmethod
     def read(cls, request: Any, previews: Sequence[Preview]) -> Self:
         """Return the choices of a request; raise RefusedError if one makes no sense."""
-        try:
+        with refuse_malformed():
             choices = cls(request)
             choices.check({str(each.task.index): each for each in previews})
-        except (AttributeError, LookupError, TypeError, ValueError):
-            raise RefusedError(400, "this is not what the page asks for") from None
         return choices
 
     def check(self, known: Mapping[str, Preview]) -> None:
@@ -85,7 +94,7 @@ class Choices:
         return numbers is None or number in numbers
 
     def selection(self, previews: Sequence[Preview]) -> Chosen:
-        """Return what is chosen, by index: hunks, or None for all of an operation."""
+        """Return the chosen operations by index: hunks, or None for all of an operation."""
         return {each.task.index: self._hunks(each) for each in previews if self.takes(each.task.index)}
 
     def _hunks(self, shown: Preview) -> tuple[FileHunk, ...] | None:
@@ -105,8 +114,8 @@ class Choices:
             int(key): note for key, note in self.notes.items() if "." not in key and not self.takes(int(key))
         }
 
-    def carried_over(self, old: Sequence[Preview], new: Sequence[Preview]) -> Choices:
-        """Return what still holds when the same answer is tried again: on a hunk, if that is the same."""
+    def carry_over(self, old: Sequence[Preview], new: Sequence[Preview]) -> Choices:
+        """Return the choices for a new plan of the same answer; on hunks, only if these are the same."""
         before = {str(each.task.index): each for each in old}
         same = {
             str(each.task.index): {hunk.number for hunk in each.hunks}

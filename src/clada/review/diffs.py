@@ -106,7 +106,7 @@ def diff_rows(
     """Return the rows of the lines of a diff, whose sides start at these numbers; `words` have changed."""
     old, new = start
     masked = [mask(line) for _kind, line in lines]
-    coloured = _coloured(lines, masked, path)
+    coloured = _colour_lines(lines, masked, path)
     rows: list[Row] = []
     for number, (kind, line) in enumerate(lines):
         if line.startswith("\\"):
@@ -117,7 +117,7 @@ def diff_rows(
         spans = (
             [(start - 1, end - 1) for start, end in words.get(number, ())] if masked[number] == line else []
         )
-        code = _marked(coloured[number], spans)
+        code = _mark_words(coloured[number], spans)
         is_old, is_new = kind != "added", kind != "removed"
         rows.append(
             Row("" if kind == "same" else kind, old if is_old else None, new if is_new else None, code)
@@ -145,7 +145,7 @@ def _find_blank_changes(rows: Sequence[Row], texts: Sequence[str]) -> None:
 # Colours.
 
 
-def _coloured(lines: Sequence[Line], masked: Sequence[str], path: str | None) -> list[list[Piece]]:
+def _colour_lines(lines: Sequence[Line], masked: Sequence[str], path: str | None) -> list[list[Piece]]:
     """Return the pieces of each line. Both sides are read by themselves, so that each is whole."""
     pieces: list[list[Piece]] = [[("", line[1:])] for line in masked]
     lexer = _lexer(_ending(path)) if path else None
@@ -157,14 +157,14 @@ def _coloured(lines: Sequence[Line], masked: Sequence[str], path: str | None) ->
             for number, (kind, line) in enumerate(lines)
             if kind != unwanted and not line.startswith("\\") and len(line) <= LONGEST
         ]
-        read = list(_lines(lexer.get_tokens("\n".join(masked[number][1:] for number in side))))
+        read = list(_split_tokens(lexer.get_tokens("\n".join(masked[number][1:] for number in side))))
         if [("".join(piece for _kind, piece in line)) for line in read] == [masked[at][1:] for at in side]:
             for number, line in zip(side, read, strict=True):
                 pieces[number] = line
     return pieces
 
 
-def _lines(tokens: Iterator[tuple[Any, str]]) -> Iterator[list[Piece]]:
+def _split_tokens(tokens: Iterator[tuple[Any, str]]) -> Iterator[list[Piece]]:
     """Yield the tokens of each line; neighbours of one colour are one piece."""
     line: list[Piece] = []
     for token, value in tokens:
@@ -202,7 +202,7 @@ def _lexer(name: str) -> Any:
         return None
 
 
-def _marked(pieces: Sequence[Piece], spans: Sequence[tuple[int, int]]) -> str:
+def _mark_words(pieces: Sequence[Piece], spans: Sequence[tuple[int, int]]) -> str:
     """Return a line as markup: its colours, and marks around what has changed."""
     if not spans:
         return "".join(_piece(*piece) for piece in pieces)

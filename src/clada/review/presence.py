@@ -1,4 +1,4 @@
-"""Whether a page is there: a review that no page shows any more ends after a while."""
+"""Ends a review some time after its last page was closed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 600.0  # the same while there is something to choose
 
 
 class Presence:
-    """Counts pages. `ended` becomes readable when the review is to end; with no patience, it stays."""
+    """Counts open pages. `ended` becomes readable when the review is to end; never without patience."""
 
     def __init__(
         self,
@@ -33,12 +33,12 @@ class Presence:
         self.ended, self._end = os.pipe()
 
     def open(self) -> None:
-        """Take note that a page is there."""
+        """Count a page that was opened."""
         with self._lock:
             self._pages += 1
 
     def leave(self) -> None:
-        """Take note that a page is gone; if it was the last, and does not come back, the review ends."""
+        """Count a page that was closed; if it was the last, and does not come back, the review ends."""
         with self._lock:
             self._pages -= 1
             self._alone_since = monotonic()

@@ -1,4 +1,4 @@
-"""What an answer says between its operations, as Markdown without HTML, links or images."""
+"""The prose of an answer between its operations: Markdown, without HTML, links or images."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 MAX_PROSE = 4000  # characters beside one operation
 FENCES = (b"```", b"~~~")
-# What notations have around their operations, on a line of its own: it is not what the answer says.
+# Lines of a notation around its operations, which are not prose.
 MARKUP = re.compile(r'[\s\[\]{},:]*("?tasks?"?[\s\[\]{},:]*)?|\s*</?[a-zA-Z][^<>]*>\s*')
 # A link could lead away from the page, an image would be loaded.
 UNWANTED = ("html_block", "html_inline", "link", "image", "autolink", "reference", "entity")
 
 
-def rendered(prose: str) -> Markup:
+def render_prose(prose: str) -> Markup:
     """Return prose as markup."""
     if not prose:
         return Markup()
@@ -53,8 +53,8 @@ def _code(tokens: Sequence[Any], index: int, *_: Any) -> str:
     return el("pre", el("code", tokens[index].content), tabindex=0)
 
 
-def proses(plan: clada.Plan, start_delimiter: str) -> Iterator[str]:
-    """Yield what the answer says before each operation, and after the last."""
+def split_prose(plan: clada.Plan, start_delimiter: str) -> Iterator[str]:
+    """Yield the prose before each operation, and after the last."""
     at, in_fence = 0, False
     for item in [item for block in plan.blocks for item in block.operations]:
         start, end = item.span
@@ -70,7 +70,7 @@ def proses(plan: clada.Plan, start_delimiter: str) -> Iterator[str]:
 
 
 def _prose(data: bytes, start_delimiter: str, *, in_fence: bool) -> tuple[str, bool]:
-    """Return what is said between two operations, and whether it ends inside a fence.
+    """Return the prose between two operations, and whether it ends inside a fence.
 
     A fence that is open at either end is that of an operation.
     """

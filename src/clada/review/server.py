@@ -1,8 +1,8 @@
 """Serves the page of a review on loopback, to a browser that has the secret address.
 
 1. It listens on the loopback address, and each path starts with a token that only the printed address has.
-2. The Host must be ours, so that no name of a stranger leads here; an Origin must be ours, too, and who asks
-   for something to be done must have one: no other page can.
+2. The Host must be ours, so that no foreign name leads here. The Origin must be ours, too, and requests that
+   do something must have one, so that no other page can send them.
 3. The page may load and run nothing but its own style and scripts (page.py).
 """
 
@@ -21,8 +21,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from clada.review.choices import RefusedError
-from clada.review.page import SCRIPTS, STYLE, policy, static_file
+from clada.review.choices import BAD_REQUEST, RefusedError
+from clada.review.page import SCRIPTS, STYLE, error_end, policy, static_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from clada.review.session import Session
 
 LOOPBACK = "127.0.0.1"
-OPENED = " "  # the name of what a used ticket leads to, which no path can have
-MOST = 50 * 1024 * 1024  # bytes of an answer
-FORBIDDEN = "This page is opened by the address that clada printed.\n"
+OPENED = " "  # the route of a used ticket; no path has this name
+MAX_BODY = 50 * 1024 * 1024  # bytes of an answer
+FORBIDDEN = "Open this page by the address that clada printed.\n"
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -65,14 +65,14 @@ class Server(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/open/{self._ticket}"
 
     def use_ticket(self, path: str) -> bool:
-        """Return whether this is the path of that address, which is no more from then on."""
+        """Return whether this is the path of that address, which is valid once."""
         if not self._ticket or not compare_digest(path.encode(), f"/open/{self._ticket}".encode()):
             return False
         self._ticket = None
         return True
 
     def new_ticket(self, text_hash: bytes) -> dict[str, Any]:
-        """Return another such address, and whether the answer with this hash is shown; any is for no hash."""
+        """Return another such address, and whether the answer with this hash (or any) is shown."""
         self._ticket = token_urlsafe(24)
         shown = sha256(self.session.text).hexdigest().encode()
         return {"address": self.address_to_open, "is_shown": text_hash in (b"", shown)}
@@ -86,7 +86,7 @@ class Server(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, _request: Any, _address: Any) -> None:
-        """Say nothing of a browser that went away in the middle."""
+        """Ignore a browser that went away in the middle."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -100,10 +100,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page, or with what it asks for."""
-        self._answer(
+        self._route(
             {
                 "": self._page,
-                OPENED: self._lead,
+                OPENED: self._redirect,
                 "events": self._events,
                 **{name: partial(self._static, name) for name in (STYLE, *SCRIPTS)},
             }
@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Do what the page asks for."""
         session = self.server.session
-        self._answer(
+        self._route(
             {
                 "apply": lambda body: session.apply(json.loads(body)),
                 "choose": lambda body: self._send_json(session.choose(json.loads(body))),
@@ -123,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
                 "place": lambda body: session.place(json.loads(body)),
                 "stop": lambda _body: session.stop(),
                 "undo": lambda _body: session.undo(),
-                "look": lambda _body: session.next(None),
+                "reload": lambda _body: session.next(None),
                 "next": session.next,
                 "show": lambda _body: session.show_next(),
                 "ticket": lambda body: self._send_json(self.server.new_ticket(body)),
@@ -132,12 +132,12 @@ class Handler(BaseHTTPRequestHandler):
             has_body=True,
         )
 
-    def _answer(self, routes: dict[str, Callable[[Any], object]], *, has_body: bool = False) -> None:
+    def _route(self, routes: dict[str, Callable[[Any], object]], *, has_body: bool = False) -> None:
         """Call the requested route with the body or the query, if the request is allowed."""
         self._sent = False
         try:
             address = urlsplit(self.path)
-            name = self._checked(address.path, needs_origin=has_body)
+            name = self._check_request(address.path, needs_origin=has_body)
             if name not in routes:
                 raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such page")  # noqa: TRY301 (as others)
             routes[name](self._body() if has_body else parse_qs(address.query))
@@ -146,17 +146,17 @@ class Handler(BaseHTTPRequestHandler):
         except RefusedError as refused:
             self._refuse(refused.status, str(refused))
         except (ValueError, LookupError, RecursionError):
-            self._refuse(HTTPStatus.BAD_REQUEST, "this is not what the page asks for")
+            self._refuse(HTTPStatus.BAD_REQUEST, BAD_REQUEST)
         except OSError:
             raise  # the browser is gone
         except Exception as bug:  # noqa: BLE001 (the page says so, and the review goes on)
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error: {type(bug).__name__}: {bug}")
 
     def _refuse(self, status: int, why: str) -> None:
-        self.close_connection = True  # for there may be a body that was not read
+        self.close_connection = True  # because there may be a body that was not read
         self._send(status, "text/plain; charset=utf-8", why.encode())
 
-    def _checked(self, path: str, *, needs_origin: bool) -> str:
+    def _check_request(self, path: str, *, needs_origin: bool) -> str:
         """Return the requested name, if the request is allowed."""
         server = self.server
         hosts = (f"{LOOPBACK}:{server.server_port}", f"localhost:{server.server_port}")
@@ -174,37 +174,34 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(HTTPStatus.FORBIDDEN, FORBIDDEN)
         return name
 
-    # What is answered.
+    # Answers.
 
     def _page(self, _query: dict[str, list[str]]) -> None:
         """Send the page as it is rendered: a browser shows its beginning at once."""
-        self._sent = self.close_connection = True  # its end is the end of the connection
-        self.send_response(HTTPStatus.OK)
-        self._send_headers("text/html; charset=utf-8")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        for piece in self.server.session.page():
-            self.wfile.write(piece.encode(errors="replace"))
+        self._start_stream("text/html; charset=utf-8")
+        try:
+            for piece in self.server.session.page():
+                self.wfile.write(piece.encode(errors="replace"))
+        except OSError:
+            raise  # the browser is gone
+        except Exception as bug:  # noqa: BLE001 (the page says so)
+            self.wfile.write(error_end(bug).encode(errors="replace"))
 
     def _static(self, name: str, _query: dict[str, list[str]]) -> None:
         self._send(HTTPStatus.OK, *static_file(name))
 
-    def _lead(self, _query: dict[str, list[str]]) -> None:
+    def _redirect(self, _query: dict[str, list[str]]) -> None:
         self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", Location=f"/{self.server.token}/")
 
     def _events(self, query: dict[str, list[str]]) -> None:
         """Send events as they come, as long as the page is there."""
         session = self.server.session
-        look = int(query["look"][0])
+        version = int(query["version"][0])
         after = int(self.headers.get("Last-Event-ID") or query.get("after", ["0"])[0])
-        self.send_response(HTTPStatus.OK)
-        self._send_headers("text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self._sent = self.close_connection = True
+        self._start_stream("text/event-stream")
         session.presence.open()
         try:
-            for number, news in session.events(after, look):
+            for number, news in session.events(after, version):
                 lines = f"id: {number}\ndata: {json.dumps(news)}\n\n" if news else ": still here\n\n"
                 self.wfile.write(lines.encode())
                 if self._is_closed():
@@ -220,11 +217,19 @@ class Handler(BaseHTTPRequestHandler):
 
     # Sending and receiving.
 
+    def _start_stream(self, kind: str) -> None:
+        """Send the headers of content that ends with the connection."""
+        self._sent = self.close_connection = True
+        self.send_response(HTTPStatus.OK)
+        self._send_headers(kind)
+        self.send_header("Connection", "close")
+        self.end_headers()
+
     def _body(self) -> bytes:
         size = int(self.headers.get("Content-Length") or -1)
         if size < 0:
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "how long it is must be said first")
-        if size > MOST:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
+        if size > MAX_BODY:
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "an answer has at most 50 MB: split it")
         return self.rfile.read(size)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clada.review.groups import KINDS
 from clada.review.markup import MINUS, Markup, el, odd_text
+from clada.review.operations import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from clada.review.groups import Group
+    from clada.review.operations import Group
 
     Folder = dict[str, "Folder | Group"]
 
@@ -68,7 +68,7 @@ def _entry(name: str, group: Group, viewed: Collection[int]) -> Markup:
         id=f"entry-{first.index}",
         class_="entry viewed" if first.index in viewed else "entry",
         data_kinds=" ".join({each.kind for each in group.operations}),
-        data_lacking=any(each.lacking for each in group.operations),
+        data_lacking=any(each.needs_approval for each in group.operations),
         data_text=group.name.lower(),
     )
 

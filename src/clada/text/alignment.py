@@ -63,8 +63,8 @@ class Alignment:
         self._wanted, self._found = wanted, found
         self._similarities: dict[Pair, float] = {}
         w, f = known
-        below = self._outwards(range(w + 1, lines.stop), range(f + 1, len(found)))
-        above = self._outwards(range(w - 1, lines.start - 1, -1), range(f - 1, -1, -1))
+        below = self._pair_outwards(range(w + 1, lines.stop), range(f + 1, len(found)))
+        above = self._pair_outwards(range(w - 1, lines.start - 1, -1), range(f - 1, -1, -1))
         self.pairs: Sequence[Pair] = [*reversed(above), (w, f), *below]
 
     @property
@@ -76,7 +76,7 @@ class Alignment:
         return got / (total - sum(gain for gain in self._gains(self.pairs) if gain < 0))
 
     @property
-    def has_a_run(self) -> bool:
+    def has_matching_run(self) -> bool:
         """Whether some lines of the file follow each other as wanted, which by chance they would not."""
         lines = words = 0
         for w, f in self.pairs:
@@ -91,7 +91,7 @@ class Alignment:
                 return True
         return False
 
-    def _outwards(self, ws: range, fs: range) -> list[Pair]:
+    def _pair_outwards(self, ws: range, fs: range) -> list[Pair]:
         """Pair two runs of lines that lead away from the known pair."""
         if not ws:  # as for a search text of one line: nothing would be worth what is passed
             return []
@@ -103,7 +103,7 @@ class Alignment:
             pairs += zip(ws[w : change.start], fs[f : change.new_start], strict=True)
             w, f = change.end, change.new_end
             pairs += self._pair_changed(ws[change.start : w], fs[change.new_start : f], inside=w < len(ws))
-        return self._without_the_far_end(pairs)
+        return self._trim_far_end(pairs)
 
     def _pair_changed(self, ws: range, fs: range, *, inside: bool) -> Iterator[Pair]:
         """Yield pairs of lines, in order, that are worth the most together; those that are left, after them.
@@ -133,7 +133,7 @@ class Alignment:
                 j += 1
         yield from _in_order(ws[w:], fs[f:])
 
-    def _without_the_far_end(self, pairs: Sequence[Pair]) -> list[Pair]:
+    def _trim_far_end(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Leave out found lines at the far end that cost more to reach than they are worth."""
         worth = [0.0, *accumulate(self._gains(pairs))]
         end = worth.index(max(worth))

@@ -14,7 +14,7 @@ from clada.values import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     Line = TypeVar("Line", bytes, str)
 
@@ -89,10 +89,11 @@ def common_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, in
     return start, common_start(one[start:][::-1], other[start:][::-1])
 
 
-def split_lines(data: bytes) -> list[bytes]:
-    """Return the lines of a text, each with its LF."""
-    *whole, last = data.split(b"\n")
-    return [line + b"\n" for line in whole] + ([last] if last else [])
+def split_lines(text: Line) -> list[Line]:
+    """Return the lines of a text, each with its LF, which the last may lack."""
+    lf: Any = {bytes: b"\n", str: "\n"}[type(text)]
+    *whole, last = text.split(lf)
+    return [line + lf for line in whole] + ([last] if last else [])
 
 
 def line_changes(old: Sequence[Line], new: Sequence[Line]) -> Iterator[LineChange]:

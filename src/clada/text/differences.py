@@ -2,7 +2,7 @@
 
 1. `difference` names how one line differs from another in form: blanks, quotes, letter case and so on.
 2. `line_similarity` tells how similar two lines with different texts are.
-3. `visible`, `brief` and `listed` show a line, so that its difference can be seen.
+3. `show_blanks`, `shorten_line` and `line_for_listing` show a line, so that its difference can be seen.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def from_match(wanted: str, found: str) -> str:
     return found
 
 
-def visible(line: str, other: str) -> str:
+def show_blanks(line: str, other: str) -> str:
     """Return a line with its blanks made visible: those around it, and where it differs from the other."""
     start, end = common_ends(line, other)
     body = range(len(line) - len(line.lstrip()), len(line.rstrip()))
@@ -113,7 +113,7 @@ def visible(line: str, other: str) -> str:
     return _cut_line(part, begin, len(line)) or "(a blank line)"
 
 
-def brief(line: str, other: str = "") -> str:
+def shorten_line(line: str, other: str = "") -> str:
     """Return a line to be quoted in a sentence, cut around where it differs from the other."""
     line, other = line.strip(), other.strip()
     begin = max(0, min(common_start(line, other) - BRIEF_WIDTH // 2, len(line) - BRIEF_WIDTH))
@@ -125,6 +125,6 @@ def _cut_line(part: str, begin: int, length: int) -> str:
     return ("…" if begin else "") + escape_controls(part) + ("…" if begin + len(part) < length else "")
 
 
-def listed(line: str) -> str:
+def line_for_listing(line: str) -> str:
     """Return a line for a numbered listing."""
     return _cut_line(line[: 2 * WIDTH], 0, len(line))

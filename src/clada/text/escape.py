@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,24 +28,19 @@ _UNSAFE_RANGES = (
     (0x1D173, 0x1D17A),  # musical format controls
     (0xE0000, 0xE007F),  # tags
 )
-# The escapes, and the same for texts of several lines. They are made on first use, because they are rarely
-# needed and take as long as 5 % of a start.
-_ESCAPES: dict[int, str] = {}
-_LINE_ESCAPES: dict[int, str] = {}
 
 
 def escape_controls(text: str) -> str:
     """Return the text with every character escaped that could forge or disturb a line; a tab stays."""
     if text.isprintable() or text.replace("\t", " ").isprintable():
         return text
-    return _escape(text, _ESCAPES)
+    escaped = text.translate(_escapes())
+    return escaped if escaped.isascii() else escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def escape_lines(text: str) -> str:
     """Return a text of several lines with the same characters escaped; its line feeds stay, too."""
-    if text.replace("\n", " ").replace("\t", " ").isprintable():
-        return text
-    return _escape(text, _LINE_ESCAPES)
+    return "\n".join(map(escape_controls, text.split("\n")))
 
 
 def first_few(names: Sequence[str], most: int = 3) -> str:
@@ -53,25 +51,10 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
 
 def fence_for(text: str) -> str:
     """Return a fence that is longer than any run of its signs in the text."""
-    if "```" not in text and "~~~" not in text:
-        return "```"
-    import re  # late: most runs need none
-
-    return "`" * (max(map(len, re.findall("`{3,}|~{3,}", text))) + 1)
+    return "`" * (max(map(len, re.findall("`{3,}|~{3,}", text)), default=2) + 1)
 
 
-def _escape(text: str, escapes: dict[int, str]) -> str:
-    if not escapes:
-        _fill_tables()
-    escaped = text.translate(escapes)
-    if escaped.isascii():
-        return escaped
-    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _fill_tables() -> None:
-    codes = [code for first, last in _UNSAFE_RANGES for code in range(first, last + 1)]
-    table = {code: chr(code).encode("unicode_escape").decode("ascii") for code in codes}
-    _ESCAPES.update(table)
-    del table[ord("\n")]
-    _LINE_ESCAPES.update(table)
+@cache  # most runs need none
+def _escapes() -> dict[int, str]:
+    codes = (code for first, last in _UNSAFE_RANGES for code in range(first, last + 1))
+    return {code: chr(code).encode("unicode_escape").decode("ascii") for code in codes}

@@ -12,15 +12,22 @@ from clada.errors import Nearest
 from clada.text.differences import (
     LEGEND,
     TEXT,
-    brief,
     difference,
     from_match,
-    listed,
-    visible,
+    line_for_listing,
+    shorten_line,
+    show_blanks,
 )
 from clada.text.forms import ARTIFACTS, around_ellipsis
-from clada.text.line_endings import CR, LF, to_lf
-from clada.text.similarity import compare_in_full, most_similar, wanted_lines
+from clada.text.line_endings import LF, to_lf
+from clada.text.similarity import (
+    compare_in_full,
+    line_around,
+    lines_above,
+    lines_below,
+    most_similar,
+    wanted_lines,
+)
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -112,7 +119,7 @@ class Region(Value):
         above, below = self.above[-BEYOND:], self.below[:BEYOND]
         return _listing([*above, *self.lines, *below], self.first - len(above), self.gap.line)
 
-    def explained(self, hint: str, others: Sequence[Region] = ()) -> Explanation:
+    def explanation(self, hint: str, others: Sequence[Region] = ()) -> Explanation:
         """Return the explanation: the hint, the first gap with its blanks visible, the lines of the file."""
         gap = self.gap
         wanted, found = gap.wanted or "", gap.found or ""
@@ -121,8 +128,8 @@ class Region(Value):
         elif not (wanted[:1].isspace() or "indentation" in gap.kind):
             found = found.lstrip()  # the search text starts inside the line
         shown = [
-            *([f"  wanted: {visible(wanted, found)}"] if gap.wanted is not None else []),
-            *([f"  found:  {visible(found, wanted)}"] if gap.found is not None else []),
+            *([f"  wanted: {show_blanks(wanted, found)}"] if gap.wanted is not None else []),
+            *([f"  found:  {show_blanks(found, wanted)}"] if gap.found is not None else []),
         ]
         legend = [f"  ({LEGEND})"] if any(mark in line for mark in "·→" for line in shown) else []
         lines = [hint, *shown, *legend, *self.listing]
@@ -211,7 +218,7 @@ def _explain_artifact(text: Text, search: bytes) -> Explanation | None:
         if cleaned != wanted and len(cleaned.strip()) >= MIN_MEANINGFUL:
             region = _exact_region(text, text.locate(cleaned.encode(), limit=1), wanted, artifact.name)
             if region:
-                return region.explained(f"it would match at {region.name} {artifact.remedy}")
+                return region.explanation(f"it would match at {region.name} {artifact.remedy}")
     return None
 
 
@@ -223,7 +230,7 @@ def _explain_ellipsis(text: Text, search: bytes) -> Explanation | None:
         region = _exact_region(text, found, wanted, LEFT_OUT)
         if region:
             remedy = "quote every line, or use a start and an end text"
-            return region.explained(f"`{brief(line)}` leaves out some of {region.name}: {remedy}")
+            return region.explanation(f"`{shorten_line(line)}` leaves out some of {region.name}: {remedy}")
     return None
 
 
@@ -238,20 +245,9 @@ def _exact_region(text: Text, found: Matches, wanted: str, kind: str) -> Region 
     number, (line, other) = next(
         (pair for pair in pairs if pair[1][0] != pair[1][1]), (0, (wanted, lines[0]))
     )
-    return Region(first, lines, [Gap(kind, first + number, line, other)], *_around(text.data, start, end))
-
-
-def _around(data: bytes, start: int, end: int) -> tuple[list[str], list[str]]:
-    """Return a few whole lines before and after those of a match."""
-    above = to_lf(data[max(start - BEYOND_BYTES, 0) : start]).decode(errors="replace").split("\n")[:-1]
-    below = to_lf(data[end : end + BEYOND_BYTES]).decode(errors="replace").split("\n")
-    if start > BEYOND_BYTES:
-        del above[:1]  # its start is cut off
-    if end + BEYOND_BYTES < len(data) or not below[-1]:
-        del below[-1]  # its end is cut off, or the file ends before it
-    if not data[start:end].endswith((LF, CR)):
-        del below[:1]  # the rest of the last line
-    return above[-BEYOND:], below[:BEYOND]
+    (top, _), (_, bottom) = (line_around(text.data, at, BEYOND_BYTES) for at in (start, max(start, end - 1)))
+    above, below = (lines_above(text.data, top, BEYOND_BYTES), lines_below(text.data, bottom, BEYOND_BYTES))
+    return Region(first, lines, [Gap(kind, first + number, line, other)], above, below)
 
 
 def _explain_similar(text: Text, search: bytes) -> Explanation | None:
@@ -270,7 +266,7 @@ def _explain_similar(text: Text, search: bytes) -> Explanation | None:
     if not regions:
         return None
     closest, *others = regions
-    return closest.explained(_closest_clause(closest, others), others[: MAX_PLACES - 1])
+    return closest.explanation(_closest_clause(closest, others), others[: MAX_PLACES - 1])
 
 
 def _region(place: NearPlace, wanted: WantedLines, line: int) -> Region:
@@ -328,9 +324,9 @@ def _closest_clause(region: Region, others: Sequence[Region]) -> str:
 def _gap_clause(gap: Gap, only: bool) -> str:
     """Describe the difference in a gap."""
     if gap.kind == MISSING:
-        return f"`{brief(gap.wanted or '')}` is not there, before line {gap.line}"
+        return f"`{shorten_line(gap.wanted or '')}` is not there, before line {gap.line}"
     if gap.kind == EXTRA:
-        return f"line {gap.line}, `{brief(gap.found or '')}`, is not in the search text"
+        return f"line {gap.line}, `{shorten_line(gap.found or '')}`, is not in the search text"
     if gap.kind == BLANK_LINES:
         return (
             f"line {gap.line} is blank"
@@ -345,7 +341,7 @@ def _line_clause(gap: Gap, only: bool) -> str:
     if gap.kind == TEXT and not (gap.found or "").strip():
         return "is blank"
     if gap.kind == TEXT:
-        return f"reads `{brief(gap.found or '', gap.wanted or '')}`"
+        return f"reads `{shorten_line(gap.found or '', gap.wanted or '')}`"
     return f"differs {'only ' if only else ''}in {gap.kind}"
 
 
@@ -353,6 +349,6 @@ def _listing(lines: Sequence[str], first: int, around: int) -> list[str]:
     """Show some of these lines with their numbers, which start at `first`, around the line that matters."""
     begin = max(0, min(around - first - MAX_LISTED // 2, len(lines) - MAX_LISTED))
     part = lines[begin : begin + MAX_LISTED]
-    numbered = [f"  {first + begin + i:5} | {listed(line)}" for i, line in enumerate(part)]
+    numbered = [f"  {first + begin + i:5} | {line_for_listing(line)}" for i, line in enumerate(part)]
     above = ["        …"] if begin else []
     return [*above, *numbered, *(["        …"] if begin + MAX_LISTED < len(lines) else [])]

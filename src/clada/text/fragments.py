@@ -69,17 +69,13 @@ def missing_lines(old: str, new: str) -> tuple[int, int] | None:
 
     Lines are counted from 1. Return None for a new version of the whole file.
     """
-    numbered = [(number, bare) for number, line in enumerate(_lines(old), 1) if (bare := line.strip())]
+    numbered = [(number, bare) for number, line in enumerate(old.split("\n"), 1) if (bare := line.strip())]
     numbers, file = [number for number, _ in numbered], [line for _, line in numbered]
-    text = [bare for line in _lines(new) if (bare := line.strip())]
+    text = [bare for line in new.split("\n") if (bare := line.strip())]
     if file == text or not file:
         return None
     gap = _missing_around(file, text, _extent(old) - _extent(new)) or _missing_in_changes(file, text)
     return (numbers[gap[0]], numbers[gap[1] - 1]) if gap else None
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n")  # as files have them: other separators are parts of lines
 
 
 def _extent(text: str) -> int:

@@ -15,26 +15,22 @@ from __future__ import annotations
 
 from itertools import accumulate, islice
 
-from clada.text.diff import common_ends
-from clada.text.differences import brief
+from clada.text.diff import LineChange, common_ends, line_changes
+from clada.text.differences import shorten_line
 from clada.text.forms import NUMBERS, around_dots, without_copied
-from clada.text.lines import LF, Lines
 from clada.text.match import find_all
-from clada.text.tiers import EDGES, T0, TIERS, without_edges
+from clada.text.tiers import EDGES, LF, T0, TIERS, Lines, without_edges
 from clada.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clada.text.tiers import Tier
+    from clada.text.tiers import Block, Tier
 
-    Block = Sequence[bytes]  # lines, without their breaks
     Place = tuple[int, int]  # where it starts and ends
 
-FEW = 4  # hunks that are searched for by scanning the text for each
 MOST_STARTS = 1000  # places of one hunk that are reported
-MOST_PAIRS = 50_000  # of equal lines among which those that are shared are searched for
 LEFT_OUT = "the lines that its dots stand for"
 ANCHORS = "its anchor stands above each of them: give another one before it"
 NOWHERE = "an insertion needs a line of the file before or after it"
@@ -103,7 +99,7 @@ class Locator:
     def __init__(self, subject: Subject, wanted: Sequence[Wanted], way: str) -> None:
         expected = {line for hunk in wanted for line in (*hunk.old, *hunk.anchors)}
         self._subject, self._tiers = subject, TIERS[way]
-        self.lines = Lines(subject.data, expected, many=len(wanted) > FEW)
+        self.lines = Lines(subject.data, expected)
         self._alone = len(wanted) == 1
         self._since = self._last = 0  # the end and the start of the last hunk
 
@@ -118,14 +114,14 @@ class Locator:
 
     def everywhere(self, hunk: Wanted) -> list[Found]:
         """Return all places where a hunk is exactly."""
-        places, old, new = self._places(hunk, T0, 0, len(self.lines.data))
-        found = [self._found(hunk, T0, place, old, new) for place in places]
+        places, old, new = self._find_places(hunk, T0, 0, len(self.lines.data))
+        found = [self._build_found(hunk, T0, place, old, new) for place in places]
         return [place for place in found if isinstance(place, Found)]
 
     def missing_anchor(self, hunk: Wanted) -> bytes | None:
         """Return the first anchor that is not there, behind those before it."""
         chains = (hunk.anchors[: number + 1] for number in range(len(hunk.anchors)))
-        return next((chain[-1] for chain in chains if not self._anchors(chain, 0)), None)
+        return next((chain[-1] for chain in chains if not self._find_anchors(chain, 0)), None)
 
     def _replacement(self, hunk: Wanted) -> Found | Missing:
         found = self._in_order(hunk, self._tiers)
@@ -142,39 +138,39 @@ class Locator:
 
     def _in_order(self, hunk: Wanted, tiers: Sequence[Tier]) -> Found | Missing:
         """Find it behind the last hunk; else anywhere, once."""
-        found = self._behind(hunk, tiers, self._since)
+        found = self._find_behind(hunk, tiers, self._since)
         if isinstance(found, Found) or found.final or not self._since:
             return found
-        anywhere = self._behind(hunk, tiers, 0, first=False)
+        anywhere = self._find_behind(hunk, tiers, 0, first=False)
         if isinstance(anywhere, Found):
             return anywhere.replace(out_of_order=anywhere.start < self._last)
         return anywhere
 
-    def _behind(
+    def _find_behind(
         self, hunk: Wanted, tiers: Sequence[Tier], since: int, *, first: bool = True
     ) -> Found | Missing:
         """Find it from an offset on, behind its anchors; with `first`, these make the first place count."""
-        anchors = self._anchors(hunk.anchors, since, _most(hunk)) if hunk.anchors else []
+        anchors = self._find_anchors(hunk.anchors, since, _most(hunk)) if hunk.anchors else []
         if anchors:
             since = anchors[0][0]  # a search text may begin with its anchor
         elif hunk.anchors:
             return NOT_FOUND
         for tier in tiers:
-            places, old, new = self._places(hunk, tier, since, 1 if anchors and first else MOST_STARTS)
+            places, old, new = self._find_places(hunk, tier, since, 1 if anchors and first else MOST_STARTS)
             again = next((start for start, _ in anchors if places and start >= places[0][1]), None)
             if first and again is not None:  # the anchor may be meant there
-                places += self._places(hunk, tier, again, 1)[0]
+                places += self._find_places(hunk, tier, again, 1)[0]
             if len(places) > 1 and tier is T0 and hunk.near is not None:
-                places = self._near(hunk, old, places)
+                places = self._choose_near(hunk, old, places)
             if len(places) > 1:
                 hint = ANCHORS if again is not None else ""
                 hint = f"they match but for {_join_words(_forgives(tier))}" if tier is not T0 else hint
                 return Missing([start for start, _ in places], hint=hint)
             if places:
-                return self._found(hunk, tier, places[0], old, new)
+                return self._build_found(hunk, tier, places[0], old, new)
         return NOT_FOUND
 
-    def _near(self, hunk: Wanted, old: Block, places: list[Place]) -> list[Place]:
+    def _choose_near(self, hunk: Wanted, old: Block, places: list[Place]) -> list[Place]:
         """Return the one of several exact places that is at the line where it should be; else all."""
         if hunk.text:
             return [place for place in places if self._line(place[0]) == hunk.near] or places
@@ -182,7 +178,7 @@ class Locator:
         there = self.lines.places(T0.form, old, starts[line], 1) if 0 <= line < len(starts) else []
         return there if there and there[0][0] == starts[line] >= places[0][0] else places
 
-    def _anchors(self, anchors: Block, since: int, most: int = 1) -> list[Place]:
+    def _find_anchors(self, anchors: Block, since: int, most: int = 1) -> list[Place]:
         """Return where the last anchor is, behind the first place of the one before it, and so on."""
         found = [(since, since)]
         for anchor in anchors:
@@ -192,63 +188,55 @@ class Locator:
                 found = next((places for places in each if places), [])
         return found
 
-    def _places(self, hunk: Wanted, tier: Tier, since: int, most: int) -> tuple[list[Place], Block, Block]:
+    def _find_places(
+        self, hunk: Wanted, tier: Tier, since: int, most: int
+    ) -> tuple[list[Place], Block, Block]:
         """Return where it is at one tier, and the lines that were searched for and replace them."""
         old, new = hunk.old, hunk.new
         if tier is T0 and hunk.text:
-            starts = find_all(self._subject.data, hunk.text, since, self._subject.size)
-            places = [(start, start + len(hunk.text)) for start in islice(starts, most)]
+            found = find_all(self._subject.data, hunk.text, since, self._subject.size)
+            places = [(start, start + len(hunk.text)) for start in islice(found, most)]
         else:
             edges = without_edges(old, new) if tier.without_edges else (old, new)
             if not edges or not old:
                 return [], old, new
             old, new = edges
             if hunk.at_end:
-                since = max(since, self._last_lines(len(old)))
+                starts = self.lines.starts
+                since = max(since, starts[max(len(starts) - 2 - len(old), 0)])  # one line more than needed
             places = self.lines.places(tier.form, old, since, most, tier.fits(old))
         if hunk.at_end:
-            places = [place for place in places if not self._follows_more(place[1])]
+            places = [place for place in places if not self._has_text_behind(place[1])]
         return places, old, new
 
-    def _last_lines(self, number: int) -> int:
-        """Return where the last lines begin, so many and one more."""
-        starts = self.lines.starts
-        return starts[max(len(starts) - 2 - number, 0)]
-
-    def _follows_more(self, end: int) -> bool:
+    def _has_text_behind(self, end: int) -> bool:
         rest = self.lines.data[end : end + 1000]
         return bool(rest.strip()) or rest.count(LF) > 1
-
-    def _lines_of(self, place: Place) -> Block:
-        start, end = place
-        return self.lines.data[start : end - 1].split(LF)
 
     def _line(self, offset: int) -> int:
         return self.lines.data.count(LF, 0, offset) + 1
 
-    def _found(self, hunk: Wanted, tier: Tier, place: Place, old: Block, new: Block) -> Found | Missing:
+    def _build_found(self, hunk: Wanted, tier: Tier, place: Place, old: Block, new: Block) -> Found | Missing:
         start, end = place
         if tier is T0 and hunk.text:
             return Found(start, end, (Splice(start, end, hunk.text_new),))
-        lines = self._lines_of(place)
+        lines = self.lines.data[start : end - 1].split(LF)
         shift = tier.shift(old, lines) if tier.shift else None
         starts = list(accumulate((len(line) + 1 for line in lines), initial=start))
         splices = []
-        for first, last, begin, stop in _changes(
-            old, new, inner=tier is not T0 or self._subject.mixed_endings
-        ):
+        for change in _changes(old, new, inner=tier is not T0 or self._subject.mixed_endings):
             shifted = []
-            for line in new[begin:stop]:
+            for line in new[change.new_start : change.new_end]:
                 moved = shift.of(line) if shift else line
                 if moved is None:
                     return Missing(hint=self._cannot_shift(start, line))
                 shifted.append(moved + LF)
-            splices.append(Splice(starts[first], starts[last], b"".join(shifted)))
+            splices.append(Splice(starts[change.start], starts[change.end], b"".join(shifted)))
         return Found(start, end, tuple(splices), _forgives(tier))
 
     def _cannot_shift(self, start: int, line: bytes) -> str:
         return (
-            f"line {self._line(start)} matches but for indentation, but `{brief(line.decode())}` "
+            f"line {self._line(start)} matches but for indentation, but `{shorten_line(line.decode())}` "
             "of the replacement is not indented enough to be moved like it"
         )
 
@@ -272,7 +260,9 @@ class Locator:
     def _behind_anchor(self, hunk: Wanted) -> Found | Missing:
         """Insert behind the last anchor: the first one behind the others; one that is alone stands once."""
         most = _most(hunk)
-        places = self._anchors(hunk.anchors, self._since, most) or self._anchors(hunk.anchors, 0, most)
+        places = self._find_anchors(hunk.anchors, self._since, most) or self._find_anchors(
+            hunk.anchors, 0, most
+        )
         if not places:
             return NOT_FOUND
         if len(places) > 1:
@@ -284,10 +274,8 @@ class Locator:
         """Find the pieces of a search text between its lines of dots, one behind the other."""
         pieces = around_dots(hunk.old, hunk.new) if self._alone and not hunk.anchors else None
         found: list[Found] = []
-        if pieces and len(pieces) > FEW:
-            self.lines = Lines(self.lines.data, set(hunk.old), many=True)
         for old, new in pieces or ():
-            piece = self._behind(Wanted(old, new), self._tiers, found[-1].end if found else 0)
+            piece = self._find_behind(Wanted(old, new), self._tiers, found[-1].end if found else 0)
             if not isinstance(piece, Found):
                 return None
             found.append(piece)
@@ -323,25 +311,14 @@ def _insertion_at(hunk: Wanted, at: int, end: int | None = None) -> Found:
     return Found(at, end, (Splice(at, end, b"".join(line + LF for line in hunk.new)),))
 
 
-def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the parts in which the two differ: where each starts and ends, in the one and in the other.
+def _changes(old: Block, new: Block, *, inner: bool) -> Iterator[LineChange]:
+    """Yield the parts in which the two differ.
 
     With `inner`, lines that both have between their first and last differences are none of them.
     """
+    if inner:
+        yield from line_changes(old, new)
+        return
     top, bottom = common_ends(old, new)
-    middle, other = old[top : len(old) - bottom], new[top : len(new) - bottom]
-    if inner and middle and other and _pairs(middle, other) <= MOST_PAIRS:
-        from difflib import SequenceMatcher  # late, because a plain edit compares no lines
-
-        codes = SequenceMatcher(None, middle, other, autojunk=False).get_opcodes()
-        yield from ((a + top, b + top, c + top, d + top) for tag, a, b, c, d in codes if tag != "equal")
-    elif middle or other:
-        yield top, len(old) - bottom, top, len(new) - bottom
-
-
-def _pairs(old: Block, new: Block) -> int:
-    """Return the number of pairs of equal lines."""
-    counts: dict[bytes, int] = {}
-    for line in new:
-        counts[line] = counts.get(line, 0) + 1
-    return sum(counts.get(line, 0) for line in old)
+    if old != new:
+        yield LineChange(top, len(old) - bottom, top, len(new) - bottom)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from io import IncrementalNewlineDecoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LF, CRLF, CR = ENDINGS = b"\n", b"\r\n", b"\r"
-# A byte is searched for by its number: Python tries each text as a number first, and makes an error of that.
-LF_BYTE, CR_BYTE = LF[0], CR[0]
 _ENDING = re.compile(rb"\r\n?|\n")
 
 
 def to_lf(text: bytes) -> bytes:
     """Return the text with every line ending as LF."""
-    return text.replace(CRLF, LF).replace(CR, LF) if CR_BYTE in text else text
+    return text.replace(CRLF, LF).replace(CR, LF) if CR in text else text
 
 
 def end_with_line_break(text: str) -> str:
@@ -27,13 +24,11 @@ def end_with_line_break(text: str) -> str:
 
 def single_ending(data: bytes) -> bytes | None:
     """Return the line ending that all lines have, LF if there is none yet; None if they are mixed."""
-    if CR_BYTE not in data:
+    if CR not in data:
         return LF
-    if LF_BYTE not in data:
+    if LF not in data:
         return CR
-    kinds = IncrementalNewlineDecoder(None, translate=False)  # three times as fast as to count each
-    kinds.decode(str(data, "latin-1"), final=True)
-    return CRLF if kinds.newlines == "\r\n" else None
+    return CRLF if data.count(CRLF) == data.count(LF) == data.count(CR) else None
 
 
 def count_breaks(data: bytes, start: int, end: int, ending: bytes | None) -> int:

@@ -16,7 +16,6 @@ from clada.text.line_endings import (
     CRLF,
     ENDINGS,
     LF,
-    LF_BYTE,
     count_breaks,
     endings_at,
     single_ending,
@@ -65,10 +64,10 @@ class Text:
 
     def _find(self, find: Callable[..., Matches], limit: int | None, *texts: bytes) -> Matches:
         limit = len(self.data) if limit is None else limit
-        if LF_BYTE not in texts[0] and LF_BYTE not in texts[-1]:
+        if not any(LF in text for text in texts):
             return find(self.data, limit, *texts)
         if self.ending is None:
-            return _converted_back(self.data, find(to_lf(self.data), limit, *texts))
+            return _to_file_offsets(self.data, find(to_lf(self.data), limit, *texts))
         return find(self.data, limit, *(text.replace(LF, self.ending) for text in texts))
 
     def lines(self, offsets: Sequence[int]) -> list[int]:
@@ -96,7 +95,7 @@ class Text:
         starts, ends = [start for start, _ in spans], [end for _, end in spans]
         found = Matches(starts, ends, len(spans))
         if self.ending in (None, CRLF):
-            found = _converted_back(self.data, found)
+            found = _to_file_offsets(self.data, found)
         if self.ending is None:
             endings = endings_at(self.data, found.starts)
             texts = [text.replace(LF, ending) for text, ending in zip(texts, endings, strict=True)]
@@ -123,7 +122,7 @@ class Text:
 
     def _replacements(self, found: Matches, replacement: bytes) -> Sequence[bytes]:
         """Return the replacement for each match, with its line endings."""
-        if LF_BYTE not in replacement:
+        if LF not in replacement:
             return [replacement] * len(found.starts)
         if self.ending is not None:
             return [replacement.replace(LF, self.ending)] * len(found.starts)
@@ -164,7 +163,7 @@ def _ranges(data: bytes, limit: int, first: bytes, last: bytes) -> Matches:
     return Matches(starts, ends, count)
 
 
-def _converted_back(data: bytes, found: Matches) -> Matches:
+def _to_file_offsets(data: bytes, found: Matches) -> Matches:
     """Return offsets in the copy with LF only as offsets in the data itself, in one pass."""
     offsets = [offset for span in zip(found.starts, found.ends, strict=True) for offset in span]
     if found.unfinished is not None:

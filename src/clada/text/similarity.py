@@ -112,7 +112,7 @@ def _compare_groups(
     for hits in groups:
         places = []
         for w, offset in hits:
-            lines = (w, *_line_around(data, offset, _reach(wanted, w)))
+            lines = (w, *line_around(data, offset, _reach(wanted, w)))
             if lines not in compared:
                 compared.add(lines)
                 places.append(_compare(data, wanted, (w, offset), COMPARED_LINES))
@@ -194,12 +194,20 @@ def _compare(data: bytes, wanted: WantedLines, hit: Hit, reach: int) -> NearPlac
     """Compare the lines around a hit with those around its wanted line, `reach` lines up and down."""
     w, offset = hit
     first, last = max(w - reach, 0), min(w + reach + 1, len(wanted.lines))
-    start, end = _line_around(data, offset, _reach(wanted, w))
-    above = _lines_above(data, start, wanted.lines[first:w])
-    found = [*above, _decode(data[start:end]), *_lines_below(data, end, wanted.lines[w + 1 : last])]
+    start, end = line_around(data, offset, _reach(wanted, w))
+    # Lines in the file may be longer than those of the search text, and there may be others between them.
+    sizes = [
+        20 * NEARBY + 2 * sum(map(len, lines))
+        for lines in (wanted.lines[first:w], wanted.lines[w + 1 : last])
+    ]
+    above = lines_above(data, start, sizes[0])[-(w - first) - MORE_LINES :]
+    below = lines_below(data, end, sizes[1])[: last - w - 1 + MORE_LINES]
+    found = [*above, _decode(data[start:end]), *below]
     aligned = Alignment(wanted, found, range(first, last), (w, len(above)))
     similarity = aligned.similarity
-    worth_naming = similarity >= MIN_SIMILARITY or (similarity >= MIN_SIMILARITY_OF_RUN and aligned.has_a_run)
+    worth_naming = similarity >= MIN_SIMILARITY or (
+        similarity >= MIN_SIMILARITY_OF_RUN and aligned.has_matching_run
+    )
     return NearPlace(hit, similarity, worth_naming, aligned.pairs, found, len(above), start)
 
 
@@ -208,7 +216,7 @@ def _reach(wanted: WantedLines, w: int) -> int:
     return NEARBY + 2 * len(wanted.lines[w])
 
 
-def _line_around(data: bytes, hit: int, reach: int) -> tuple[int, int]:
+def line_around(data: bytes, hit: int, reach: int) -> tuple[int, int]:
     """Return where the line with the hit starts and ends, cut to `reach` bytes on each side."""
     low, high = max(hit - reach, 0), min(hit + reach, len(data))
     start = max(data.rfind(LF, low, hit), data.rfind(CR, low, hit))
@@ -216,26 +224,18 @@ def _line_around(data: bytes, hit: int, reach: int) -> tuple[int, int]:
     return (low if start < 0 else start + 1), min(ends, default=high)
 
 
-def _lines_above(data: bytes, start: int, wanted: Sequence[str]) -> list[str]:
-    size = _bytes_for(wanted)
+def lines_above(data: bytes, start: int, size: int) -> list[str]:
+    """Return the whole lines in so many bytes above a line that starts here."""
     lines = data[max(start - size, 0) : start].splitlines()
-    if size < start:
-        del lines[:1]  # its start is cut off
-    return [_decode(line) for line in lines[-len(wanted) - MORE_LINES :]]
+    return [_decode(line) for line in lines[size < start :]]  # the start of the first one may be cut off
 
 
-def _lines_below(data: bytes, end: int, wanted: Sequence[str]) -> list[str]:
-    size = _bytes_for(wanted)
+def lines_below(data: bytes, end: int, size: int) -> list[str]:
+    """Return the whole lines in so many bytes below a line whose line break is here."""
     start = end + (2 if data[end : end + 2] == CRLF else 1)
     lines = data[start : start + size].splitlines()
-    if start + size < len(data):
-        del lines[-1:]  # its end is cut off
-    return [_decode(line) for line in lines[: len(wanted) + MORE_LINES]]
-
-
-def _bytes_for(wanted: Sequence[str]) -> int:
-    """Return the number of bytes to examine for these lines: those in the file may be longer."""
-    return 20 * NEARBY + 2 * sum(map(len, wanted))
+    is_cut = start + size < len(data)
+    return [_decode(line) for line in lines[: len(lines) - is_cut]]
 
 
 def _decode(line: bytes) -> str:

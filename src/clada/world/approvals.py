@@ -16,35 +16,40 @@ import time
 
 from clada.commands import prefixes
 from clada.commands.prefixes import covers
-from clada.commands.words import Refusal
+from clada.commands.words import BLANKS_AROUND, Refusal
 from clada.commands.words import read as read_words
 from clada.errors import CladaError, reason
 from clada.world.files.atomic import put
 from clada.world.handles import (
     DIRECTORY,
     is_link,
-    is_regular,
     make_directory,
     open_directory,
-    open_file,
-    read_at_most,
 )
 from clada.world.locks import try_flock, wait_for_lock
 from clada.world.trust import APPROVALS as FILE
-from clada.world.trust import FOLDER, is_remembered, is_trusted, keep_own, own, remember
+from clada.world.trust import (
+    FOLDER,
+    LARGEST,
+    is_remembered,
+    is_trusted,
+    read_clada_file,
+    read_error,
+    read_own_approvals,
+    remember,
+    write_own_approvals,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
-BLANKS = " \t\r\n"  # around a command, and no others: a no-break space is part of it
 PATH = f"{FOLDER}/{FILE}"
 # The lists of approved commands and prefixes: without the network, and with it.
 EXACT, PREFIX = ("commands", "network"), ("prefixes", "network_prefixes")
 TRUSTED_LISTS = (*EXACT, *PREFIX)  # that count only where they are trusted
 LISTS = ("commands", "blocked", "network", *PREFIX)
-MAX_BYTES = 10 << 20
 UNTRUSTED = f"{PATH} approves it, but you have not trusted that file on this machine"
 LOCK_TIMEOUT = 10.0  # seconds to wait for another process that stores
 
@@ -75,19 +80,23 @@ class Approvals:
         """Keep the content of the file, and the part of it that counts."""
         self._content = _content(data)
         self._trusted = data is None or is_trusted(self._workspace, FILE, data)
-        self._effective = self._content if self._trusted else _intersect(self._content, _own(self._workspace))
+        self._effective = self._content
+        if not self._trusted:  # then approvals count that the user gave here
+            given = _own(self._workspace)
+            kept = {key: [text for text in self._content[key] if text in given[key]] for key in TRUSTED_LISTS}
+            self._effective = {**self._content, **kept}
 
     def is_approved(self, text: str) -> bool:
         """Whether this exact command may run."""
-        return text.strip(BLANKS) in self._effective["commands"] and not self.is_blocked(text)
+        return text.strip(BLANKS_AROUND) in self._effective["commands"] and not self.is_blocked(text)
 
     def is_blocked(self, text: str) -> bool:
         """Whether this exact command must never run, even if it is approved."""
-        return text.strip(BLANKS) in self._content["blocked"]
+        return text.strip(BLANKS_AROUND) in self._content["blocked"]
 
     def is_untrusted(self, text: str, words: Sequence[str] = ()) -> bool:
         """Whether this exact command, or one of these words, would be approved if the file were trusted."""
-        given = text.strip(BLANKS)
+        given = text.strip(BLANKS_AROUND)
         exact = given in self._content["commands"] and given not in self._effective["commands"]
         return exact or (
             not self._trusted and any(_covers(each, words) for each in self._content["prefixes"])
@@ -111,9 +120,9 @@ class Approvals:
 
     def has_network(self, text: str) -> bool:
         """Whether this exact command was approved with the network."""
-        return text.strip(BLANKS) in self._effective["network"] and self.is_approved(text)
+        return text.strip(BLANKS_AROUND) in self._effective["network"] and self.is_approved(text)
 
-    def listed(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return a line for each command: its rights, and its text."""
         ignored = [f"untrusted  {text}" for text in self._content["commands"] if self.is_untrusted(text)]
         prefixes = [text for text in self._content["prefixes"] if text not in self._effective["prefixes"]]
@@ -145,7 +154,7 @@ class Approvals:
 
         A trusted file stays trusted; of an untrusted one, only this command becomes trusted.
         """
-        command = text.strip(BLANKS)
+        command = text.strip(BLANKS_AROUND)
         if not command:
             raise CladaError("command_not_allowed", "a blank command cannot be approved or blocked")
         root = _open_workspace(self._workspace)
@@ -175,10 +184,10 @@ class Approvals:
         before = _own(self._workspace)
         after = _check({**change(before, command), "blocked": []})
         if after != before:
-            keep_own(self._workspace, _encode(after))
+            write_own_approvals(self._workspace, _encode(after))
 
 
-def described(data: bytes) -> list[str]:
+def describe(data: bytes) -> list[str]:
     """Return a line for each command of a file with this content; raise CladaError if it is damaged."""
     return _lines(_content(data))
 
@@ -216,14 +225,9 @@ def _covers(prefix: str, words: Sequence[str]) -> bool:
 def _own(workspace: str) -> dict[str, Any]:
     """Return the approvals of the user on this machine; none if they cannot be read."""
     try:
-        return _content(own(workspace) or None)
+        return _content(read_own_approvals(workspace) or None)
     except CladaError:
         return _content(None)
-
-
-def _intersect(content: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of an untrusted file that counts: approvals that the user gave here."""
-    return {**content, **{key: [text for text in content[key] if text in own[key]] for key in TRUSTED_LISTS}}
 
 
 # Changes of the content: each returns a new one.
@@ -265,21 +269,10 @@ def _content(data: bytes | None) -> dict[str, Any]:
 
 
 def _read(folder: int) -> bytes | None:
-    """Return the bytes of the file, None if there is none. A link or a pipe in its place is an error."""
-    try:
-        handle = open_file(FILE, folder)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _read_error(PATH, error, is_link(FILE, folder)) from error
-    try:
-        if not is_regular(handle):
-            raise CladaError("io_error", f"{PATH} is not a regular file", f"move {PATH} out of the way")
-        data = read_at_most(handle, MAX_BYTES + 1)
-    finally:
-        os.close(handle)
-    if len(data) > MAX_BYTES:
-        _raise_damaged(f"it is larger than {MAX_BYTES >> 20} MB")
+    """Return the bytes of the file, None if there is none."""
+    data = read_clada_file(FILE, folder)
+    if data is not None and len(data) > LARGEST:
+        _raise_damaged(f"it is larger than {LARGEST >> 20} MB")
     return data
 
 
@@ -324,7 +317,7 @@ def _check_texts(key: str, value: Any) -> list[str]:
     for number, text in enumerate(value, 1):
         if not isinstance(text, str):
             _raise_damaged(f"entry {number} of {key!r} must be a text")
-    return sorted({text.strip(BLANKS) for text in value})
+    return sorted({text.strip(BLANKS_AROUND) for text in value})
 
 
 def _raise_damaged(where: str) -> NoReturn:
@@ -354,7 +347,7 @@ def _open_workspace(path: str) -> int:
     try:
         return os.open(path, DIRECTORY)
     except OSError as error:
-        raise _read_error(path, error, link=False) from error
+        raise read_error(path, error) from error
 
 
 def _open_folder(root: int) -> int | None:
@@ -363,7 +356,7 @@ def _open_folder(root: int) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _read_error(FOLDER, error, is_link(FOLDER, root)) from error
+        raise read_error(FOLDER, error, link=is_link(FOLDER, root)) from error
 
 
 def _make_folder(root: int) -> int:
@@ -375,12 +368,6 @@ def _make_folder(root: int) -> int:
     if folder is None:
         raise CladaError("io_error", f"{FOLDER} was removed at this moment", "try again")
     return folder
-
-
-def _read_error(path: str, error: OSError, link: bool) -> CladaError:
-    if link:
-        return CladaError("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
-    return CladaError("io_error", f"{path} cannot be read: {reason(error)}")
 
 
 def _lock(folder: int) -> None:

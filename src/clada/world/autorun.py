@@ -126,7 +126,7 @@ class Autorun(Value):
 
     level: str
     reason: str
-    by_content: str = ""  # which part of its content runs, a key of autorun_content.PARTS; else all of it
+    by_content: str = ""  # which part of its content runs, a key of PARTS; else all of it
 
 
 _SETTINGS = Autorun(ASK, "VS Code runs the programs that its settings name", "program settings")
@@ -229,18 +229,18 @@ def read_small(path: str) -> bytes:
 
 # Words in the names of settings of VS Code and its extensions by which they name a program, its arguments or
 # variables, or let something run without asking.
-PROGRAM_WORDS = re.compile(
-    r"path|exec|command|cmd|interpreter|shell|terminal|program|binary|server|args|env|tools|tsdk|sdk|runtime"
-    r"|home|task|trust|approve|runonsave|hook|mcp|plugin|script|launch|loader|wrapper|linter|formatter|extension",
-    re.IGNORECASE,
-)
-# An unclosed string or comment extends to the end, so that they take linear time.
-_STRING = r'"(?:\\.?|[^"\\])*+(?:"|\Z)'
+PROGRAM_WORDS = """
+    path exec command cmd interpreter shell terminal program binary server args env tools tsdk sdk runtime
+    home task trust approve runonsave hook mcp plugin script launch loader wrapper linter formatter extension
+""".split()
+# An unclosed string or comment extends to the end, so that they take linear time. No possessive group:
+# Python 3.11.2 matches those wrongly.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*\\?(?:"|\Z)'
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])", re.DOTALL)
 # Which keys of a JSON text stand for something that runs.
-PARTS: dict[str, Callable[[str], object]] = {
-    "program settings": PROGRAM_WORDS.search,
+PARTS: dict[str, Callable[[str], bool]] = {
+    "program settings": lambda key: any(word in key.casefold() for word in PROGRAM_WORDS),
     "scripts": lambda key: key == "scripts",
 }
 

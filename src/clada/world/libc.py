@@ -16,27 +16,58 @@ __all__ = [
     "c_size_t",
     "c_uint64",
     "c_void_p",
+    "check",
+    "exchange",
     "get_errno",
     "rename_to_new",
+    "renameat2",
 ]
 
-_RENAME_NOREPLACE = 1
+_NOREPLACE, _EXCHANGE = 1, 2  # flags of renameat2
+_HERE = -100  # in place of a handle: paths are relative to the current directory
+UNSUPPORTED = {errno.ENOSYS, errno.EINVAL}  # by the system, or by the file system
 
 LIBC = CDLL(None, use_errno=True)
 # Keeps the interpreter's lock during a call, as needed between fork and exec.
 HOLDING_LIBC = PyDLL(None, use_errno=True)
 
 
-def rename_to_new(source: str, target: str, old: int, new: int) -> None:
+def check(result: int, path: str | None = None) -> int:
+    """Return the result of a system call; raise OSError, which names the path, if it failed."""
+    if result < 0:
+        code = get_errno()
+        raise OSError(code, os.strerror(code), path)
+    return result
+
+
+def rename_to_new(source: str, target: str, old: int | None, new: int | None) -> None:
     """Rename an entry from one open directory to another; raise FileExistsError if the target exists.
 
     A file system that cannot do both at once replaces the target.
     """
-    renameat2 = getattr(LIBC, "renameat2", None)
-    names = os.fsencode(source), os.fsencode(target)
-    if renameat2 and not renameat2(old, names[0], new, names[1], _RENAME_NOREPLACE):
-        return
-    error = get_errno() if renameat2 else errno.ENOSYS
-    if error not in {errno.ENOSYS, errno.EINVAL}:
-        raise OSError(error, os.strerror(error), source, None, target)
-    os.rename(source, target, src_dir_fd=old, dst_dir_fd=new)
+    try:
+        renameat2(source, target, old, new, _NOREPLACE)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+        os.rename(source, target, src_dir_fd=old, dst_dir_fd=new)
+
+
+def exchange(one: str, other: str, old: int | None, new: int | None) -> bool:
+    """Exchange two entries of open directories in one step; return False where that is not supported."""
+    try:
+        renameat2(one, other, old, new, _EXCHANGE)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+        return False
+    return True
+
+
+def renameat2(source: str, target: str, old: int | None, new: int | None, flag: int) -> None:
+    """Call the system's renameat2; raise OSError."""
+    call = getattr(LIBC, "renameat2", None)
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    old, new = (_HERE if folder is None else folder for folder in (old, new))
+    check(call(old, os.fsencode(source), new, os.fsencode(target), flag), source)

@@ -85,26 +85,28 @@ def _pause(stop: int | None) -> bool:
 class _Lock:
     """A context in which a file is locked. The file is made if it is missing, and never removed."""
 
+    _name = ""  # of what is locked, for messages; without one, it is the path
+
     def __init__(
         self,
         path: str,
-        name: str,  # of the locked thing, for messages
         timeout: float,
-        waiting: Callable[[], None] | None,
-        stop: int | None,
+        waiting: Callable[[], None] | None = None,
+        stop: int | None = None,
     ) -> None:
-        self._path, self._name = path, name
+        self._path = path
         self._timeout, self._waiting, self._stop = timeout, waiting, stop
         self._handle: int | None = None
 
     def __enter__(self) -> Self:
         result = wait_for_lock(self._attempt, self._timeout, self._waiting, self._stop)
+        name = self._name or self._path
         if result == "stopped":
-            raise CladaError("lock_timeout", f"interrupted while waiting for the lock of {self._name}")
+            raise CladaError("lock_timeout", f"interrupted while waiting for the lock of {name}")
         if result == "timed out":
             raise CladaError(
                 "lock_timeout",
-                f"waited {self._timeout:g} s for the lock of {self._name}",
+                f"waited {self._timeout:g} s for the lock of {name}",
                 "wait for the other run to end, or allow more time with --lock-timeout",
             )
         return self
@@ -164,15 +166,6 @@ def _share(handle: int | None, directory: str) -> None:
 class LockFile(_Lock):
     """Holds the lock of a file that the user named, while executing."""
 
-    def __init__(
-        self,
-        path: str,
-        timeout: float,
-        waiting: Callable[[], None] | None = None,
-        stop: int | None = None,
-    ) -> None:
-        super().__init__(path, path, timeout, waiting, stop)
-
     def __enter__(self) -> Self:
         # A missing directory is not made: a mistyped path would never meet another run.
         directory = os.path.dirname(self._path)
@@ -188,17 +181,9 @@ class LockFile(_Lock):
 
 
 class RepositoryLock(_Lock):
-    """Makes runs in one repository wait for each other."""
+    """Makes runs in one repository wait for each other, by the file `lock` in clada's directory there."""
 
-    def __init__(
-        self,
-        directory: str,
-        timeout: float,
-        waiting: Callable[[], None] | None = None,
-        stop: int | None = None,
-    ) -> None:
-        name = "this repository: another clada run is using it"
-        super().__init__(os.path.join(directory, "lock"), name, timeout, waiting, stop)
+    _name = "this repository: another clada run is using it"
 
     def __enter__(self) -> Self:
         try:

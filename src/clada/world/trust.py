@@ -63,12 +63,12 @@ def decline(workspace: str, name: str, data: bytes) -> None:
     _write_state(workspace, os.path.join(DECLINED, name), data)
 
 
-def own(workspace: str) -> bytes:
+def read_own_approvals(workspace: str) -> bytes:
     """Return the stored approvals of the user on this machine; nothing if there are none."""
     return _read_state(workspace, OWN, LARGEST) or b""
 
 
-def keep_own(workspace: str, data: bytes) -> None:
+def write_own_approvals(workspace: str, data: bytes) -> None:
     """Keep the approvals that the user gave on this machine."""
     _write_state(workspace, OWN, data)
 
@@ -101,33 +101,53 @@ def clada_files(workspace: str) -> Sequence[CladaFile]:
         problem = "is a symbolic link" if is_link(directory) else f"cannot be read: {reason(error)}"
         return (CladaFile("", problem=problem),)
     try:
-        files = [_read_file(workspace, name, folder) for name in (CONFIGURATION, APPROVALS)]
+        files = [_examine(workspace, name, folder) for name in (CONFIGURATION, APPROVALS)]
     finally:
         os.close(folder)
     return [file for file in files if file]
 
 
-def _read_file(workspace: str, name: str, folder: int) -> CladaFile | None:
+def _examine(workspace: str, name: str, folder: int) -> CladaFile | None:
     try:
-        handle = open_file(name, folder)
-    except FileNotFoundError:
+        data = read_clada_file(name, folder)
+    except CladaError as raised:
+        return CladaFile(name, problem=raised.error.message.removeprefix(f"{FOLDER}/{name} "))
+    if data is None:
         return None
-    except OSError as error:
-        link = is_link(name, folder)
-        return CladaFile(name, problem="is a symbolic link" if link else f"cannot be read: {reason(error)}")
-    try:
-        if not is_regular(handle):
-            return CladaFile(name, problem="is not a regular file")
-        data = read_at_most(handle, LARGEST + 1)
-    except OSError as error:
-        return CladaFile(name, problem=f"cannot be read: {reason(error)}")
-    finally:
-        os.close(handle)
     if is_trusted(workspace, name, data):  # of any size: the user's own approvals may have made it large
         return CladaFile(name, data, trusted=True)
     if len(data) > MAX_SHOWN:
         return CladaFile(name, problem=f"is larger than {MAX_SHOWN >> 10} KB, which is too much to look at")
     return CladaFile(name, data, declined=is_declined(workspace, name, data))
+
+
+def read_clada_file(name: str, folder: int) -> bytes | None:
+    """Return the bytes of a file in `.clada`, of a very large one the start; None if there is none.
+
+    A link or a pipe in its place is an error.
+    """
+    path = f"{FOLDER}/{name}"
+    try:
+        handle = open_file(name, folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise read_error(path, error, link=is_link(name, folder)) from error
+    try:
+        if not is_regular(handle):
+            raise CladaError("io_error", f"{path} is not a regular file", f"move {path} out of the way")
+        return read_at_most(handle, LARGEST + 1)
+    except OSError as error:
+        raise read_error(path, error) from error
+    finally:
+        os.close(handle)
+
+
+def read_error(path: str, error: OSError, *, link: bool = False) -> CladaError:
+    """Return the error for a path that cannot be read, or that is a link."""
+    if link:
+        return CladaError("symlink_not_allowed", f"{path} is a symbolic link", "put the file itself there")
+    return CladaError("io_error", f"{path} cannot be read: {reason(error)}")
 
 
 # The user's own state.

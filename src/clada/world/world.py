@@ -121,9 +121,8 @@ class World:
         self.recording: Recorder | None = None  # of this run, if it is recorded
         # Rolls back an atomic block if a part of it fails: the overlay of a dry run, or the recording.
         self.takes_back: Any = files if settings.dry_run else None
-        # The last scan of the workspace, and the operation after which it was made; None if it is outdated.
-        self.tree: Tree | None = None
-        self.tree_after: int | None = None
+        self.tree: Tree | None = None  # the last scan of the workspace
+        self.is_tree_stale = True  # whether files may have changed since
         self.repository: tuple[str, ...] | None = None  # paths of the repository that commands may read
         self._secrets: WorkspaceSecrets | None = None
         self._store: Store | None = None
@@ -161,7 +160,8 @@ class World:
         return self._store
 
     def note_file_changes(self) -> None:
-        """Note that files may have changed, so that secret files are searched for again."""
+        """Note that files may have changed, so that they are scanned and searched for secrets again."""
+        self.is_tree_stale = True
         if self._secrets:
             self._secrets.is_stale = True
 

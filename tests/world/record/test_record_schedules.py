@@ -26,6 +26,7 @@ from tools.plain_git import IDENTITY
 import clada
 from clada.errors import CladaError
 from clada.settings import Settings
+from clada.world import libc
 from clada.world.files.scratch import LEFTOVER
 from clada.world.record import history
 from clada.world.record.recover import recover
@@ -40,9 +41,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="waits for the children of others, as Linux can"),
     pytest.mark.skipif(not layers.has_namespaces(), reason="commands have overlays in namespaces"),
 ]
-# Each is a call that looks or records: what the user does right before it is seen. Right before a rename or
-# an unlink, it could not be: no file system looks and acts at once.
-STEPS = ("stat", "open", "writev", "fsync", "scandir", "listdir")
+STEPS = ("stat", "open", "writev", "fsync", "scandir", "listdir", "link", "unlink")
 OFTEN = 0.012  # the chance that the user acts before a step
 DEADLY = 0.006  # and that clada is killed, where it may be
 START = {name: f"{name}\n" for name in "u0 u1 c0 c1 c2 c3 c4 c5 c6 dir/u2 dir/c7".split()}
@@ -76,6 +75,7 @@ class User:
         self.process = os.getpid()
         for name in STEPS:
             patch.setattr(os, name, self._wrapped(getattr(os, name)))
+        patch.setattr(libc, "renameat2", self._wrapped(libc.renameat2))
 
     def _wrapped(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -147,15 +147,9 @@ def texts(place: Recorded) -> Model:
     return found
 
 
-def removed_by_both(path: str, both: tuple[str | None, str | None], notes: Path) -> bool:
-    """Return whether a file is back that the run and the user have removed: it cannot be told who did.
-
-    In an atomic run, a move removes the file at its target first. What is back there must have been saved
-    there, not at the source.
-    """
-    lines = notes.read_text().splitlines() if notes.exists() else []
-    is_target = path == "m3" and [path, both[1]] in map(json.loads, lines)
-    return both[0] is None and (path in REMOVED or is_target)
+def removed_by_both(path: str, both: tuple[str | None, str | None]) -> bool:
+    """Return whether a file is back that the run and the user have removed: it cannot be told who did."""
+    return both[0] is None and path in REMOVED
 
 
 class Schedule:
@@ -262,7 +256,7 @@ class Schedule:
         expected = {**{name: START[name] for name in names or ()}, **done}
         wrong = {path: (text, now.get(path)) for path, text in expected.items() if now.get(path) != text}
         wrong = {path: both for path, both in wrong.items() if names is None or path in names}
-        wrong = {path: both for path, both in wrong.items() if not removed_by_both(path, both, self.notes)}
+        wrong = {path: both for path, both in wrong.items() if not removed_by_both(path, both)}
         assert not wrong, f"{self.log}: {wrong}"
 
     def compare_all(self) -> None:
@@ -275,7 +269,7 @@ class Schedule:
             for path in expected.keys() | now.keys()
             if expected.get(path) != now.get(path)
         }
-        wrong = {path: both for path, both in wrong.items() if not removed_by_both(path, both, self.notes)}
+        wrong = {path: both for path, both in wrong.items() if not removed_by_both(path, both)}
         assert not wrong, f"{self.log}: {wrong}"
         assert not [path for path in now if LEFTOVER in path]
 

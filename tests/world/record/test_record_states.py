@@ -322,7 +322,7 @@ def test_a_command_that_changes_other_line_endings_than_gits(tmp_path: Path, con
 def test_an_undo_whose_commit_is_gone_says_that_it_makes_none(repo: Recorded) -> None:
     """Squashed by hand, and collected: what was put back is in the tree."""
     repo.run(write("a.txt", "new\n"), record="commits")
-    made = git(repo.workspace, "rev-parse", "--short=9", "HEAD")
+    made = git(repo.workspace, "rev-parse", "--short=7", "HEAD")
     git(repo.workspace, "reset", "-q", "--soft", "HEAD~1")
     git(repo.workspace, "commit", "-q", "-m", "squashed")
     git(repo.workspace, "reflog", "expire", "--expire=all", "--all")

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.waiting import eventually
 from tests.world.record.conftest import Recorded, command, write
+from tests.world.record.test_record_kills import litter
 from tests.world.repository.states import files, git
 
 import clada
 from clada.errors import CladaError
 from clada.world import libc
-from clada.world.files.scratch import LEFTOVER
 from clada.world.record.history import prune
 from clada.world.record.store import find_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.world.record.conftest import Ordinary
 
@@ -230,6 +230,7 @@ def test_what_git_collects_is_not_what_undo_needs(repo: Recorded) -> None:
 # Stopped half way.
 
 CALLS = (
+    "renameat2",
     "rename",
     "link",
     "unlink",
@@ -250,11 +251,11 @@ class Fault:
     def __init__(self, number: int, error: BaseException) -> None:
         self.number, self.error, self.calls = number, error, 0
 
-    def intercept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def intercept(self, monkeypatch: pytest.MonkeyPatch, calls: Sequence[str] = CALLS) -> None:
         """Let the call fail, and all that come after it succeed."""
-        for name in CALLS:
-            monkeypatch.setattr(os, name, self._wrapped(getattr(os, name)))
-        monkeypatch.setattr(libc, "rename_to_new", self._wrapped(libc.rename_to_new))
+        for name in calls:
+            module = libc if name == "renameat2" else os
+            monkeypatch.setattr(module, name, self._wrapped(getattr(module, name)))
 
     def _wrapped(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -305,20 +306,6 @@ def test_an_undo_that_is_stopped_at_any_call_is_brought_to_its_end(plain: Record
     pytest.fail("an undo has no end")
 
 
-def litter(place: Recorded) -> list[str]:
-    """Return what was left lying about, in the tree and in the record."""
-    names = [name for _, folders, plain in os.walk(place.workspace) for name in (*folders, *plain)]
-    kept = [name for _, _, plain in os.walk(place.store) for name in plain]
-    return [
-        *(name for name in names if name.startswith(LEFTOVER)),
-        *(
-            name
-            for name in kept
-            if not name.isdigit() and name not in {"record.db", "record.db-journal", "lock"}
-        ),
-    ]
-
-
 def test_an_undo_by_number_continues_one_that_was_stopped(plain: Recorded) -> None:
     """Also where its number is given: redo then brings back what both have undone."""
     furnish(plain)
@@ -326,7 +313,7 @@ def test_an_undo_by_number_continues_one_that_was_stopped(plain: Recorded) -> No
     plain.run(*MANY)
     after = plain.tree()
     with pytest.MonkeyPatch.context() as patch:
-        Fault(40, OSError(errno.EIO, "")).intercept(patch)
+        Fault(3, OSError(errno.EIO, "")).intercept(patch, ["renameat2"])
         with pytest.raises((CladaError, OSError)):
             plain.undo()
     assert plain.tree() not in (before, after)

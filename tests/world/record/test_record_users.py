@@ -106,7 +106,7 @@ class User:
         """Be there at every step of what follows."""
         for name in CHANGES:
             monkeypatch.setattr(os, name, self._wrapped(name, getattr(os, name)))
-        monkeypatch.setattr(libc, "rename_to_new", self._wrapped("rename", libc.rename_to_new))
+        monkeypatch.setattr(libc, "renameat2", self._wrapped("rename", libc.renameat2))
         real = git_module.run
 
         def run(argv: Any, *rest: Any) -> Any:

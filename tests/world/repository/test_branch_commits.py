@@ -15,6 +15,7 @@ from clada.errors import CladaError
 from clada.world.git import select
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find
+from clada.world.git.select import PlannedRun
 from clada.world.secrets.names import looks_secret
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ def commits(repo: Repo, author: str = "clada", **options: object) -> BranchCommi
 def begun(repo: Repo, *planned: str, wide: bool = False, **options: object) -> BranchCommits:
     """Return them when the run has begun."""
     record = commits(repo, **options)  # type: ignore[arg-type]
-    record.before(planned, wide=wide, consent=None)
+    record.before(PlannedRun(planned, wide=wide, consent=None))
     return record
 
 
 def refused(record: BranchCommits, planned: Sequence[str] = (), *, wide: bool = False) -> Error:
     """Return the error with which the run is refused."""
     with pytest.raises(CladaError) as caught:
-        record.before(planned, wide=wide, consent=None)
+        record.before(PlannedRun(planned, wide=wide, consent=None))
     return caught.value.error
 
 
@@ -197,13 +198,13 @@ def test_many_untracked_files_are_asked_about(repo: Repo, monkeypatch: pytest.Mo
         return len(asked) > 1
 
     with pytest.raises(CladaError):
-        commits(repo).before([], wide=False, consent=answer)
+        commits(repo).before(PlannedRun([], wide=False, consent=answer))
     assert repo.head() == ""
-    assert commits(repo).before([], wide=False, consent=answer) == repo.head() != ""
+    assert commits(repo).before(PlannedRun([], wide=False, consent=answer)) == repo.head() != ""
     assert asked[0] == "Commit 4 untracked files that are here before the run?"
     for number in range(4):
         repo.write(f"more-{number}.txt")
-    assert commits(repo, commit_all=True).before([], wide=False, consent=None) == repo.head()
+    assert commits(repo, commit_all=True).before(PlannedRun([], wide=False, consent=None)) == repo.head()
 
 
 def test_500_are_not_many() -> None:
@@ -416,7 +417,7 @@ def test_a_repository_above_that_does_not_know_the_workspace(tmp_path: Path) -> 
     own = f"--repository={repo.root} or git add a file here"
     assert error.hint == f"git init here, use --record=snapshots; or, if that is the one, {own}"
     named = find(str(repo.workspace), named=str(repo.root))
-    BranchCommits(named, "clada").before([], wide=False, consent=None)
+    BranchCommits(named, "clada").before(PlannedRun([], wide=False, consent=None))
     assert repo.names() == [f"projects/new/{path}" for path in ("a.txt", "b.txt", "dir/c.txt", "dir/d.txt")]
     begun(repo)
 

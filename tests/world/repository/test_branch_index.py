@@ -22,14 +22,18 @@ from clada.world.git import git, index
 from clada.world.git.branch import BranchCommits
 from clada.world.git.git import hardened_git
 from clada.world.git.index import check, index_copy, locked_index
+from clada.world.git.select import PlannedRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from clada.world.processes.run import Captured
 
 KILLED = """
 import os, signal, sys
 from clada.world.git import branch, git, index
 from clada.world.git.repository import find
+from clada.world.git.select import PlannedRun
 root, moment = sys.argv[1:]
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -42,7 +46,7 @@ def run(argv, *rest):
         die()
     return result
 record = branch.BranchCommits(find(root), "clada")
-record.before(["a"], wide=False, consent=None)
+record.before(PlannedRun(["a"], wide=False, consent=None))
 with open(root + "/a", "w") as file:
     file.write("by the run")
 git.run = run
@@ -64,7 +68,7 @@ def test_a_killed_run_is_brought_to_its_end(repo: Repo, moment: str, partly_stag
     done = subprocess.run([sys.executable, "-c", KILLED, repo.root, moment], check=False)
     assert done.returncode == -signal.SIGKILL
     record = BranchCommits(repo.found(), "clada")
-    record.before([], wide=False, consent=None)
+    record.before(PlannedRun([], wide=False, consent=None))
     assert repo.git("show", "HEAD:a") == "by the run"
     assert repo.git("show", ":b") == ("staged" if partly_staged else "1")
     assert repo.status() == (["MM b"] if partly_staged else [])
@@ -79,7 +83,7 @@ def test_the_index_of_a_foreign_program_is_waited_for_and_not_cleared(
     monkeypatch.setattr(index, "TRIES", 3)
     before = repo.commit(a="1")
     record = BranchCommits(repo.found(), "clada")
-    record.before(["a"], wide=False, consent=None)
+    record.before(PlannedRun(["a"], wide=False, consent=None))
     repo.write("a", "2")
     lock = repo.root / ".git/index.lock"
     started = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()[19]
@@ -233,11 +237,11 @@ def test_the_index_that_is_staged_meanwhile_is_kept(repo: Repo, monkeypatch: pyt
     """Between the copy and the lock: what the user staged there is staged, what was committed is clean."""
     repo.commit(a="1", b="1")
     record = BranchCommits(repo.found(), "clada")
-    record.before(["a"], wide=False, consent=None)
+    record.before(PlannedRun(["a"], wide=False, consent=None))
     repo.write("a", "2")
     whole = git.run
 
-    def run(argv: list[str], *rest: object) -> git.GitOutput:
+    def run(argv: list[str], *rest: object) -> Captured:
         if "commit-tree" in argv:
             repo.write("b", "2")
             repo.git("add", "b")
@@ -255,11 +259,11 @@ def test_an_interrupt_at_the_last_step_leaves_head_and_index_together(
     """The commit is there, and a second try says which it is."""
     repo.commit(a="1")
     record = BranchCommits(repo.found(), "clada")
-    record.before(["a"], wide=False, consent=None)
+    record.before(PlannedRun(["a"], wide=False, consent=None))
     repo.write("a", "2")
     whole = git.run
 
-    def run(argv: list[str], *rest: object) -> git.GitOutput:
+    def run(argv: list[str], *rest: object) -> Captured:
         result = whole(argv, *rest)  # type: ignore[arg-type]
         if "update-ref" in argv:
             raise KeyboardInterrupt
@@ -282,7 +286,7 @@ def test_a_run_that_must_end_while_head_is_set_ends_after_that(
     repo.write("a", "2")
     whole, (reading, writing) = git.run, os.pipe()
 
-    def run(argv: list[str], *rest: object) -> git.GitOutput:
+    def run(argv: list[str], *rest: object) -> Captured:
         if "update-ref" in argv:
             os.write(writing, b"!")
         return whole(argv, *rest)  # type: ignore[arg-type]
@@ -290,7 +294,7 @@ def test_a_run_that_must_end_while_head_is_set_ends_after_that(
     monkeypatch.setattr(git, "run", run)
     record = BranchCommits(repo.found(), "clada")
     try:
-        assert record.before(["a"], wide=False, consent=None, stop=reading) == repo.head()
+        assert record.before(PlannedRun(["a"], wide=False, consent=None, stop=reading)) == repo.head()
     finally:
         os.close(reading)
         os.close(writing)
@@ -302,6 +306,7 @@ import os, sys
 uid, root, name = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 import select, clada.world.locks, clada.world.processes.spawn, clada.world.sandbox.landlock
 from clada.world.git.branch import BranchCommits
+from clada.world.git.select import PlannedRun
 from clada.world.git.repository import find
 clada.world.sandbox.landlock.has_landlock()  # what is imported late may be out of another user's reach
 os.setgroups([60000]); os.setgid(60000); os.setuid(uid)
@@ -309,7 +314,7 @@ os.umask(0o022)
 found = find(root)
 with found.lock(5.0):
     record = BranchCommits(found, "clada")
-    record.before([name], wide=False, consent=None)
+    record.before(PlannedRun([name], wide=False, consent=None))
     with open(f"{root}/{name}", "w") as file:
         file.write(name)
     print(record.after([name], run=1))

@@ -21,6 +21,7 @@ import clada
 from clada.errors import CladaError
 from clada.world.git.branch import BranchCommits
 from clada.world.git.repository import find, suggest_no_git
+from clada.world.git.select import PlannedRun
 
 NONE = ("000000", "0")
 SECRET = re.compile(r"(^|/)(\.env|id_ed25519|prod\.tfvars|credentials|large\.bin)$")
@@ -180,7 +181,7 @@ def test_the_commits_of_a_run(tmp_path: Path, name: str, failed: bool) -> None:
     first = facts(workspace)
     record = BranchCommits(find(str(workspace)), "clada")
     wanted = expected(first, root, prefix, None)
-    pre = record.before(PLANNED, wide=False, consent=None)
+    pre = record.before(PlannedRun(PLANNED, wide=False, consent=None))
     between = facts(workspace)
     assert between.committed == wanted
     assert (pre is None) == (wanted == first.committed)
@@ -253,7 +254,7 @@ def test_a_refused_run_has_changed_nothing(tmp_path: Path, name: str) -> None:
     index = Path(git(workspace, "rev-parse", "--path-format=absolute", "--git-path", "index"))
     before, content = facts(workspace), index.read_bytes()
     with pytest.raises(CladaError, match=REFUSED[name]) as caught, suggest_no_git():
-        BranchCommits(find(str(workspace)), "clada").before(PLANNED, wide=True, consent=None)
+        BranchCommits(find(str(workspace)), "clada").before(PlannedRun(PLANNED, wide=True, consent=None))
     assert caught.value.error.type == "git_operation_failed"
     assert "--record=snapshots" in str(caught.value.error.hint)
     assert facts(workspace) == before

@@ -17,7 +17,8 @@ from tests.handles import open_handles
 from clada.errors import CladaError
 from clada.past import undo
 from clada.world.git import git
-from clada.world.git.harden import environment
+from clada.world.git.harden import environment, users_have_filters
+from clada.world.processes.run import Captured
 from clada.world.processes.spawn import in_thread
 
 if TYPE_CHECKING:
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 
 
-def sh(script: str, stdin: bytes = b"") -> git.GitOutput:
+def sh(script: str, stdin: bytes = b"") -> Captured:
     """Run a script the way git is run."""
     return git.run([SHELL, "-c", script], {"PATH": os.defpath}, stdin)
 
 
 def test_input_output_errors_and_exit_code() -> None:
     """Each is its own."""
-    assert sh("cat; echo wrong >&2; exit 3", b"given\0bytes\xff") == git.GitOutput(
+    assert sh("cat; echo wrong >&2; exit 3", b"given\0bytes\xff") == Captured(
         3, b"given\0bytes\xff", b"wrong\n"
     )
 
@@ -208,7 +209,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
     whole = git.run
 
-    def counted(argv: list[str], *rest: Any) -> git.GitOutput:
+    def counted(argv: list[str], *rest: Any) -> Captured:
         calls.append(argv[argv.index("-C") + 2])
         return whole(argv, *rest)
 
@@ -272,6 +273,17 @@ def test_path_entries_that_programs_may_be_found_in(tmp_path: Path, path: str, k
     """Absolute ones, outside the work tree."""
     entry = path.format(root=tmp_path)
     assert (environment({"PATH": entry}, str(tmp_path))["PATH"] == entry) == (kept or entry == "")
+
+
+def test_a_filter_far_down_in_the_configuration_of_the_user_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else git would run confined, and the filter would fail."""
+    configuration = tmp_path / "config"
+    configuration.write_text("# a comment\n" * 20_000 + '[filter "lfs"]\n\tclean = git-lfs clean\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    assert users_have_filters()
 
 
 @pytest.fixture

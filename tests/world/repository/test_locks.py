@@ -117,7 +117,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_lock(
     kind: type[LockFile | RepositoryLock], repo: Repo, tmp_path: Path, number: int, code: int
 ) -> None:
     """The first one, long before the time for the lock is over; nothing was executed."""
-    held = tmp_path / "lock" if kind is LockFile else repo.root / ".git/clada"
+    held = tmp_path / "lock" if kind is LockFile else repo.root / ".git/clada/lock"
     words = ["--lock-timeout=10m", f"--lock-file={tmp_path / 'lock'}", "--summary=json"]
     with (
         holder(kind, held) as other,
@@ -188,11 +188,10 @@ def test_a_lock_file_that_was_replaced_while_waiting_is_locked_anew(
 ) -> None:
     """A lock on the deleted file would not exclude any run."""
     path = tmp_path / "lock"
-    held = path / "lock" if kind is RepositoryLock else path
 
-    with holder(kind, path) as process, kind(str(path), 90, lambda: os.unlink(held)):
+    with holder(kind, path) as process, kind(str(path), 90, lambda: os.unlink(path)):
         process.communicate("")
-        with held.open() as file, pytest.raises(BlockingIOError):
+        with path.open() as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -212,7 +211,10 @@ def test_a_file_system_without_locks_is_an_error_that_says_so(
     assert (error.type, error.stage) == ("io_error", "LOCK")
     assert error.message == f"cannot lock {path}: No locks available"
     assert error.hint == "name another --lock-file"
-    with pytest.raises(CladaError, match="No locks available") as caught, RepositoryLock(str(tmp_path), 1):
+    with (
+        pytest.raises(CladaError, match="No locks available") as caught,
+        RepositoryLock(str(tmp_path / "lock"), 1),
+    ):
         pytest.fail("it is not locked")
     assert caught.value.error.type == "git_operation_failed"
 

@@ -126,8 +126,10 @@ function makeRow(row) {
 function lines(text) {
   const made = element("pre");
   made.tabIndex = 0;
+  let isHead = false; // in the lines that name the file
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    const kind = line.startsWith("@@") || line.startsWith("diff ") ? "hunk"
+    isHead = line.startsWith("diff ") || (isHead && !line.startsWith("@@"));
+    const kind = isHead || line.startsWith("@@") ? "hunk"
       : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
     made.append(element("span", line, kind));
   }

@@ -248,7 +248,8 @@ def _ask_first(plan: Plan, options: dict[str, Any], console: Console) -> dict[st
         if any(isinstance(item, Operation) and item.is_command for item in items):
             from clada.cli.commands.trust import settle
 
-            settle(options["workspace"], console, ask=True, tell=False)  # a refused command says so itself
+            # Without `tell`, because a refused command says so itself.
+            settle(options["workspace"], console, may_ask=True, tell=False)
     return ask_how_to_record(options, console)
 
 
@@ -269,8 +270,8 @@ def ask_how_to_record(options: dict[str, Any], console: Console) -> dict[str, An
 def _has_uncommitted_work(options: dict[str, Any]) -> bool:
     """Whether there are changes that a commit before the run would take; the answer does not count."""
     from clada.world.git import repository
-    from clada.world.git.commit import work_tree_status
     from clada.world.git.git import hardened_git
+    from clada.world.git.status import work_tree_status
 
     try:
         found = repository.find(options["workspace"], named=options["repository"])
@@ -284,14 +285,12 @@ def _has_uncommitted_work(options: dict[str, Any]) -> bool:
 
 def _ask_how_to_record(console: Console) -> str | None:
     """Explain both ways, ask for one and remember it; None without a terminal."""
-    from clada.cli.questions import answer, opened_terminal, write
+    from clada.cli.questions import ask
 
-    with opened_terminal() as terminal:
-        if terminal is None:
-            return None
-        write(terminal, RECORDING)
-        record = answer(terminal, None, RECORDING_QUESTION, RECORDING_ANSWERS)
+    record = ask(RECORDING, RECORDING_QUESTION, RECORDING_ANSWERS)
     if record is None:
+        return None
+    if not record:
         message = "it is not decided how to record: nothing was executed"
         raise CladaError("invalid_operation", message, "clada config set record snapshots")
     try:
@@ -311,17 +310,16 @@ def _write_page(options: dict[str, Any], arguments: Sequence[str], console: Cons
     text = read_document(arguments, console)
     if text is None:
         return USAGE
-    from clada.review.page import Review, exported
+    from clada.review.page import Review, export
     from clada.selection import preview
 
     file = options["html"]
     _refuse_other_file(file)
-    plan = plan_for(text, settings_of(options))
+    settings = settings_of(options)
+    plan = plan_for(text, settings)
     consent = (lambda _question: True) if terminal_is_available() else None
-    report, previews = preview(plan, settings_of(options), consent=consent)
-    workspace = os.path.abspath(options["workspace"])
-    review = Review(plan, report, previews, start_delimiter=options["start_delimiter"], workspace=workspace)
-    page = exported(review)
+    report, previews = preview(plan, settings, consent=consent)
+    page = export(Review(plan, report, previews, settings))
     try:
         with open(file, "w", encoding="utf-8", errors="replace") as written:
             written.write(page)

@@ -48,7 +48,7 @@ def approvals(options: dict[str, Any], arguments: Sequence[str], console: Consol
 
 
 def _list(known: Approvals, console: Console, *, as_json: bool) -> int:
-    lines = known.listed()
+    lines = known.describe()
     if as_json:
         rows = [line.partition("  ") for line in lines]
         found = [{"state": state.strip(), "command": command.strip()} for state, _, command in rows]

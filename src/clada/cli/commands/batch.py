@@ -45,7 +45,7 @@ CLEAR = "\r\x1b[K"  # removes the line that the cursor is on
 def batch(options: dict[str, Any], arguments: Sequence[str], console: Console) -> int:
     """Carry out a file of jobs; or sum up results, or show them."""
     given = set(options.pop("given"))
-    options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, **options}
+    options = {**{flag.name: flag.default for flag in BATCH_FLAGS}, "no_open": False, **options}
     command = arguments[0] if arguments and arguments[0] in COMMANDS else None
     for name in given:
         owners = [owner for owner, flags in COMMANDS.items() if name in flags]

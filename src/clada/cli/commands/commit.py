@@ -10,8 +10,7 @@ from clada.report import counted
 from clada.text.escape import escape_controls
 from clada.world.git import repository
 from clada.world.git.branch import ME
-from clada.world.git.commit import read_author
-from clada.world.git.squash import SHORT, squash
+from clada.world.git.commit import SHORT_HASH, read_author, squash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def commit(options: dict[str, Any], arguments: Sequence[str], console: Console) 
     else:
         numbers_of = ", ".join(str(each.number) for each in runs)
         named = f"run{'' if len(runs) == 1 else 's'} {numbers_of}"
-        console.write(f"{made[:SHORT]} replaces {counted(replaced, 'commit')} of {named}\n")
+        console.write(f"{made[:SHORT_HASH]} replaces {counted(replaced, 'commit')} of {named}\n")
     return 0
 
 

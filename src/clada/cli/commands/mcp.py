@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from clada.cli.commands.apply import APPROVE_ALL
+from clada.cli.commands.apply import APPROVE_ALL, settings_of
 from clada.errors import UsageError
-from clada.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,5 +32,5 @@ def mcp(options: dict[str, Any], _arguments: Sequence[str], console: Console) ->
         )
     if options.get("http") is None and os.isatty(0):
         console.note("this is for a host to start, see docs/mcp.md; Ctrl-C ends it")
-    settings = Settings(**{name: options[name] for name in Settings.__match_args__})
-    return serve(settings, options.get("http"), token, console.note, all_tools=options.get("tools") == "all")
+    all_tools = options.get("tools") == "all"
+    return serve(settings_of(options), options.get("http"), token, console.note, all_tools=all_tools)

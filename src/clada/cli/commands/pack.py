@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clada.cli.console import Console
     from clada.packing import Pack
 
+OPTIONS = ("workspace", "format", "tracked", "changed", "since", "max_tokens", "numbers", "reveal")
 MOST_NAMED = 20  # files that are left out and named, before they are only counted
 
 
@@ -30,19 +31,8 @@ def pack(options: dict[str, Any], arguments: Sequence[str], console: Console) ->
     if options["edit"] and options["ask"] is not None:
         raise UsageError("--ask and --edit exclude each other", 'clada pack --ask "Why does it fail?"')
     ask = _edit_question() if options["edit"] else options["ask"] or ""
-    packed = packing.pack(
-        arguments,
-        workspace=options["workspace"],
-        format=options["format"],
-        ask=ask,
-        tracked=options["tracked"],
-        changed=options["changed"],
-        since=options["since"],
-        max_tokens=options["max_tokens"],
-        numbers=options["numbers"],
-        reveal=options["reveal"],
-        remember=options["record"] != "none",
-    )
+    chosen = {name: options[name] for name in OPTIONS}
+    packed = packing.pack(arguments, ask=ask, remember=options["record"] != "none", **chosen)
     if options["copy"]:
         copy(packed.text, "clada pack > pack.txt")
     else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from clada.cli.questions import TERMINAL_IS_GONE, answer, opened_terminal, write
+from clada.cli.questions import ask
 from clada.errors import CladaError
 from clada.text.forms import visible
-from clada.world.approvals import described
+from clada.world.approvals import describe
 from clada.world.trust import APPROVALS, HOW, clada_files, decline, remember
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def trust(options: dict[str, Any], _arguments: Sequence[str], console: Console) 
     return 0
 
 
-def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) -> bool:
+def settle(workspace: str, console: Console, *, may_ask: bool, tell: bool = True) -> bool:
     """Return whether the workspace's `.clada` is trusted; if that is not decided yet, ask on the terminal.
 
     Without a terminal it is ignored; with `tell`, a line says so.
@@ -63,7 +63,7 @@ def settle(workspace: str, console: Console, *, ask: bool, tell: bool = True) ->
     if not new:
         return True
     undecided = [file for file in new if not file.problem and not file.declined]
-    if ask and undecided and (answer := _ask(workspace, new, console)):
+    if may_ask and undecided and (answer := _ask(workspace, new, console)):
         return answer == "yes"
     if tell:
         problems = "".join(f"; {file.path} {file.problem}" for file in new if file.problem)
@@ -77,23 +77,16 @@ def _ask(workspace: str, new: Sequence[CladaFile], console: Console | None = Non
     lines = ["", NEW, *_format_files(new)]
     if len(lines) > LONG:
         lines.append(f"({len(lines)} lines: scroll up to see where it starts)")
-    with opened_terminal() as terminal:
-        if terminal is None:
-            return None
-        if console:
-            console.pause()
-        try:
-            write(terminal, "\n".join([*lines, f"Trust {_names(readable)}?\n"]))
-            said = answer(terminal, None, QUESTION, ANSWERS)
-        except TERMINAL_IS_GONE:
-            return "no"
+    if console:
+        console.pause()
+    said = ask("\n".join([*lines, f"Trust {_names(readable)}?\n"]), QUESTION, ANSWERS)
     for file in readable:
         if said == "yes":
             remember(workspace, file.name, file.data)
         elif said == "no":
             with suppress(CladaError):  # then it is asked again the next time
                 decline(workspace, file.name, file.data)
-    return said or "no"
+    return "no" if said == "" else said
 
 
 def _names(files: Sequence[CladaFile]) -> str:
@@ -129,7 +122,7 @@ def _with_visible_blanks(line: str) -> str:
 def _meaning(data: bytes) -> list[str]:
     """Return in words what a file of approvals allows, because escapes in JSON can hide it."""
     try:
-        said = described(data)
+        said = describe(data)
     except CladaError as trouble:
         return [f"  {visible(trouble.error.sentence)}"]
     return ["that is:", *(f"  {visible(line)}" for line in said)] if said else []

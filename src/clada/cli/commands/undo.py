@@ -8,6 +8,7 @@ from clada.errors import UsageError
 from clada.past import undo_text
 from clada.settings import Settings
 from clada.world.record import recover as recovery
+from clada.world.record.store import find_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _as_dict(undone: Undone, options: dict[str, Any]) -> dict[str, Any]:
 def recover(options: dict[str, Any], _arguments: Sequence[str], console: Console) -> int:
     """Roll back what is pending in this workspace, and say so."""
     settings = Settings(workspace=options["workspace"], lock_timeout=options["lock_timeout"])
-    done = recovery.recover(settings, lambda: console.note(WAITING))
+    put_back = find_store(settings.workspace).clear_scratch()
+    done = [*put_back, *recovery.recover(settings, lambda: console.note(WAITING))]
     console.write("".join(f"{line}\n" for line in done or ["nothing to recover"]))
     return 0

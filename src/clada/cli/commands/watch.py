@@ -20,8 +20,8 @@ from clada.exit_codes import SIGNALLED
 from clada.past import history, run_details
 from clada.prompts import own_text
 from clada.run import execute, plan_for
+from clada.user_commands import refuse_unapproved
 from clada.values import fields_of
-from clada.verify import refuse_unapproved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
         roots: Sequence[str]  # absolute paths below these are relative
         run_fences: bool  # fences of a shell are commands to be run
-        has_shell: bool  # there may be such fences, if that is known
         delimiters: Delimiters  # of the markers of CSL
 
 
@@ -104,7 +103,6 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOpt
     """
     if not holds_any(data[:at], HINTS_IN_PROSE):
         return None  # no file begins before it
-    how = {**how, "has_shell": True}
     reading, end = _reading(data, **how), len(data)
     open_at, path = end, ""
     try:
@@ -127,24 +125,12 @@ def without_files(data: bytes, at: int, word: bytes = b"", **how: Unpack[ReadOpt
 def _read_together(
     data: bytes, names: Sequence[str], *, chosen: bool = False, **how: Unpack[ReadOptions]
 ) -> tuple[Plan, Prose]:
-    """Read a document in these dialects; return the plan, and the text beside its operations.
-
-    Fences of a shell are only examined if there is one beside the blocks: most documents have none.
-    """
-    heredoc = load(SHELL)
-    how = {**how, "has_shell": False}
+    """Read a document in these dialects; return the plan, and the text beside its operations."""
     plan = _read(data, names, chosen=chosen, **how)
     prose = prose_of(plan)
-    # What stopped the reading may be in a fence of a shell, which is content.
-    if not heredoc.has_shell_fence(data if plan.fatal else prose[0]):
-        return plan, prose
-    how = {**how, "has_shell": True}
-    if SHELL in names and first_sign(data, SHELL, **how) is not None:
-        plan = _read(data, names, chosen=chosen, **how)
-        prose = prose_of(plan)
     if plan.fatal or how.get("run_fences") or plan.notation in (None, NATIVE):
         return plan, prose
-    return plan.replace(notes=(*plan.notes, *heredoc.not_run(prose[0]))), prose
+    return plan.replace(notes=(*plan.notes, *load(SHELL).not_run(prose[0]))), prose
 
 
 def notes_on_shown(data: bytes, **how: Unpack[ReadOptions]) -> list[str]:

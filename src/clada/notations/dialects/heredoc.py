@@ -44,7 +44,6 @@ _SHELL = rb"[ \t]*+(?i:%b)\b" % b"|".join(sorted(name.encode() for name in SHELL
 _SHELL_FENCE = re.compile(
     rb"(?:\A|\n)[ \t]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)?(?:`{3,}+|~{3,}+)%b[^`\n]*+\n([^\n]*+\n?)" % _SHELL
 )
-_TAGS = {sign: re.compile(sign + _SHELL) for sign in (b"```", b"~~~")}
 _WORD = (
     r"""(?:'(?P<single>[^']+)'|"(?P<double>[^"$`\\]+)\""""
     r"""|(?P<plain>[^\s'"$`\\*?<>|&;()#~{}\[\]][^\s'"$`\\*?<>|&;()]*))"""
@@ -76,14 +75,10 @@ class Blocks:
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.data = reading, reading.data
-        if reading.has_shell is None:
-            reading.has_shell = has_shell_fence(self.data)
 
     def next(self, at: int, before: int | None = None) -> int | None:
         """Return where the next such fence opens, at or after a place."""
         data, end = self.data, self.reading.end
-        if not self.reading.has_shell:
-            return None
         last = end if before is None else before
         while (start := _START.start(data, at, last)) is not None:
             fence = shell_fence(data, start, end)
@@ -222,14 +217,14 @@ def shell_fence(data: bytes, start: int, limit: int) -> Fence | None:
             break
         other = data.find(b"<<", at, limit)  # which may belong to one whose own end was forgotten
         end = data.find(f"\n{form['mark']}\n".encode(), at, limit if other < 0 else other)
-        longer = _longer(data, fence, (at, end + 1), limit) if end > fence.inside_end else None
+        longer = _extend_fence(data, fence, (at, end + 1), limit) if end > fence.inside_end else None
         if not longer:
             break
         fence = longer
     return fence
 
 
-def _longer(data: bytes, fence: Fence, body: Span, limit: int) -> Fence | None:
+def _extend_fence(data: bytes, fence: Fence, body: Span, limit: int) -> Fence | None:
     """Return a fence with its end behind a here-document, if the fences in that go in pairs; else None."""
     text, signs = data[slice(*body)], data[fence.start : fence.inside].rstrip(b"\n")
     mark = signs[: len(signs) - len(signs.lstrip(signs[:1]))]
@@ -279,11 +274,6 @@ def end_of_own_fence(reading: Reading, opened: int) -> int | None:
 def _without_prompts(text: str) -> str:
     """Return commands without the `$ ` that a terminal shows before them."""
     return _PROMPT.sub("", text)
-
-
-def has_shell_fence(data: bytes) -> bool:
-    """Whether a document may have a fence of a shell: a quick look."""
-    return any(sign in data and pattern.search(data) for sign, pattern in _TAGS.items())
 
 
 def not_run(prose: bytes) -> list[str]:

@@ -66,7 +66,7 @@ _MISPLACED = re.compile(
 _OF_MANY = re.compile(r"={3}[ \t]*PATH:[ \t]*(.+?)[ \t]*={3}")
 # The two other forms: how each opens, with its path, and the texts that come one after the other.
 _TAGGED = re.compile(rb"<edit>\s*+<file>([^<]*+)</file>\s*+<(old_code|original_code)>\n?")
-_TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"\s*+</edit>")
+_TAGGED_NEW, _TAGGED_END = re.compile(rb"\s*+<new_code>\n?"), re.compile(rb"</new_code>\s*+</edit>")
 _HELPER = re.compile(rb"<<<FILE>>>\s*+(?!<<<)([^\n]++)\n\s*+<<<(SEARCH|OVERWRITE)>>>[ \t]*+(?=\n)")
 
 
@@ -203,12 +203,12 @@ class Blocks:
             path = path_in_info(info)
         if path is None:
             path = _path_in_a_fence(lines_above(self.data, floor, at, 5))
-        if path is None and not self._text_since_the_last(at):
+        if path is None and not self._has_text_since_last_block(at):
             path = self._path
         self._path = path
         return path
 
-    def _text_since_the_last(self, at: int) -> bool:
+    def _has_text_since_last_block(self, at: int) -> bool:
         """Whether there is text between the block before and this one, other than fence lines."""
         lines = self.data[self._end : at].split(b"\n")
         return any(line.strip() and not fence_line(line) for line in lines)
@@ -235,53 +235,42 @@ class Blocks:
 
     def _read_tagged(self, at: int, opened: Match[bytes] | None) -> int:
         """Read an edit in tags; each text ends with the first closing tag."""
-        data, limit, wrong = (
-            self.data,
-            self.reading.end,
-            UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True),
-        )
-        if not opened:
-            raise wrong
-        tag = opened.group(2)
-        old_end = data.find(b"</%b>" % tag, opened.end(), limit)
-        new = _TAGGED_NEW.match(data, old_end + len(tag) + 3, limit) if old_end >= 0 else None
+        data, limit = self.data, self.reading.end
+        closing = b"</%b>" % opened.group(2) if opened else b""
+        old_end = data.find(closing, opened.end(), limit) if opened else -1
+        new = _TAGGED_NEW.match(data, old_end + len(closing), limit) if old_end >= 0 else None
         new_end = data.find(b"</new_code>", new.end(), limit) if new else -1
-        end = _TAGGED_END.match(data, new_end + len("</new_code>"), limit) if new_end >= 0 else None
-        if not new or not end:
-            raise wrong
+        end = _TAGGED_END.match(data, new_end, limit) if new_end >= 0 else None
+        if not opened or not new or not end:
+            raise UnreadableError(at, UNCLOSED_FORM.format("</edit>"), cut=True)
         texts = (data[opened.end() : old_end], data[new.end() : new_end])
-        self._add_form((at, end.end()), opened, *(end_with_line_break(text.decode()) for text in texts))
-        return end.end()
+        return self._add_form(
+            (at, end.end()), opened, *(end_with_line_break(text.decode()) for text in texts)
+        )
 
     def _read_helper(self, at: int, opened: Match[bytes] | None) -> int:
         """Read an edit, or a whole file, between words in angles, each at the start of a line."""
-        data, limit, wrong = (
-            self.data,
-            self.reading.end,
-            UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True),
-        )
-        if not opened:
-            raise wrong
-        start, old = opened.end(), None
-        if opened.group(2) == b"SEARCH":
+        data, limit = self.data, self.reading.end
+        start, old, closing = opened.end() if opened else limit, None, b"\n<<<END>>>"
+        if opened and opened.group(2) == b"SEARCH":
             old_end = data.find(b"\n<<<REPLACE>>>", start, limit)
-            old, start = data[start + 1 : old_end + 1].decode(), line_end(data, old_end + 1, limit)
-            if old_end < 0:
-                raise wrong
-        new_end = data.find(b"\n<<<END>>>", start, limit)
-        if new_end < 0:
-            raise wrong
+            old = data[start + 1 : old_end + 1].decode()
+            start = line_end(data, old_end + 1, limit) if old_end >= 0 else limit
+        new_end = data.find(closing, start, limit)
+        if not opened or new_end < 0:
+            raise UnreadableError(at, UNCLOSED_FORM.format("<<<END>>>"), cut=True)
         new = data[start + 1 : new_end + 1].decode()
-        self._add_form((at, new_end + len("\n<<<END>>>")), opened, old, "" if new == " \n" else new)
-        return new_end + len("\n<<<END>>>")
+        return self._add_form((at, new_end + len(closing)), opened, old, "" if new == " \n" else new)
 
-    def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> None:
+    def _add_form(self, span: Span, opened: Match[bytes], old: str | None, new: str) -> int:
+        """Add the operation of such a form; return where it ends."""
         path = opened.group(1).decode().strip() or None
         if old is None and path:
             self.reading.add(self.reading.make("write", span[0], span, path=path, content=new))
         else:
             self.reading.add(self._operation(span, path, old or "", new))
         self._path, self._end = path, span[1]
+        return span[1]
 
 
 def _path_in_a_fence(above: Iterable[bytes]) -> str | None:

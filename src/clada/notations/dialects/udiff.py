@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from clada.model import Invalid, Operation
 
 NAME = "udiff"
-TRANSCRIPTS = ("console", "terminal", "output", "log", "session", "shell-session")  # tags of fences
 PRINTED = "a diff in a transcript was ignored"
 IS_PRINTED = re.compile(
     rb"[\W_]*(?:(?:this|which|it|the program)[ \t]+)?(?:returns|prints|outputs?|displays)[\W_]*",
@@ -82,10 +81,10 @@ class Blocks:
         """Return where the next diff starts: a header, a mail, or a fence tagged as a diff with changes."""
         data, end = self.data, self.reading.end
         while (start := _START.start(data, at, end)) is not None:
-            shown = self._transcript(start, at)
-            if shown is not None:
+            printed = None if self.reading.chosen else self._end_of_printed(start, at)
+            if printed is not None:
                 self.reading.note(start, PRINTED)
-                at = shown
+                at = printed
             elif data[start : start + 1] in b"dF-" or self._is_diff(start, at):
                 if not is_indented_code(data, start):
                     return start
@@ -96,20 +95,15 @@ class Blocks:
                     return None  # all that comes is in this fence
         return None
 
-    def _transcript(self, start: int, floor: int) -> int | None:
-        """Return the end of the fence around an offset, if the fence shows the output of a program.
-
-        Its tag says so, or the line above it; with --format=udiff, only the tag.
-        """
+    def _end_of_printed(self, start: int, floor: int) -> int | None:
+        """Return the end of the fence around an offset, if the line above says that a program prints it."""
         around = open_fence(self.data, floor, start)
-        opened = around.start if around else start
         if not around and self.data[start : start + 1] in b"dF-":
             return None
-        fence = fence_line(self.data[opened : line_end(self.data, opened, self.reading.end)])
-        shown = fence is not None and fence.info.partition(" ")[0].lower() in TRANSCRIPTS
-        if not shown and not self.reading.chosen:
-            shown = IS_PRINTED.fullmatch(self._line_above(opened, floor)) is not None
-        return _Extent.of_fence(self.data, opened, self.reading.end).end if shown else None
+        opened = around.start if around else start
+        if not IS_PRINTED.fullmatch(self._line_above(opened, floor)):
+            return None
+        return _Extent.of_fence(self.data, opened, self.reading.end).end
 
     def _line_above(self, at: int, floor: int) -> bytes:
         """Return the line above, with one blank line between at most."""
@@ -352,7 +346,7 @@ class _Diff:
         names = names_in(file)
         if names is None:
             return
-        wrong = file.wrong()
+        wrong = file.complaint()
         path = names.new or names.old or ""
         kind = "write" if names.old is None else "remove" if names.new is None else "edit"
         if wrong:

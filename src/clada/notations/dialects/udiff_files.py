@@ -170,7 +170,7 @@ class FileDiff:
             return EMPTY_BLOB in self.facts.get("index", "")
         return bool({"moved_to", "copied_to", "new_mode"} & self.facts.keys()) or self.binary
 
-    def wrong(self) -> str | None:
+    def complaint(self) -> str | None:
         """Return why this cannot be carried out, if so."""
         modes = [
             self.facts[name] for name in ("created_mode", "deleted_mode", "old_mode") if name in self.facts

@@ -28,12 +28,12 @@ from clada.notations.dialects.whole_names import (
     SHELLS,
     FenceName,
     contradicts,
-    different,
     from_outside,
     in_sentence,
     names_of_one,
     tagged_file,
     with_first_line,
+    without_equal_names,
 )
 from clada.notations.markdown import (
     FENCE,
@@ -123,15 +123,13 @@ class Blocks:
         while (start := self._opening(at, last)) is not None:
             tagged = tagged_file(self.data, start, self.reading.end)
             if tagged:
-                found: _Found | None = _Found(
-                    tagged[0], FenceName((tagged[1],)), start, tagged[0].end, tagged=True
-                )
+                found: _Found | None = _Found(tagged[0], FenceName((tagged[1],)), tagged=True)
             else:
                 found = self._find_fence(start, at)
             if found and found.called.names:
                 self._found = found
-                return found.start
-            at = found.end if found else line_end(self.data, start, self.reading.end)
+                return found.fence.start
+            at = found.fence.end if found else line_end(self.data, start, self.reading.end)
         return None
 
     def _note_written(self, path: str) -> None:
@@ -178,13 +176,13 @@ class Blocks:
         if nests:
             fence = fence_at(data, start, limit, nests=True) or fence
         if fence.language in DIFFS or self._is_other(fence, called if nests else None):
-            return _Found(fence, FenceName(), start, fence.end)
+            return _Found(fence, FenceName())
         called = self._name_of(fence, called, above)
         if called.cited:
             self._note_cited(start, called, fence.language)
         if not called.names and not nests and (fence.unclear or not fence.closed):
-            return self._hidden(fence) or _Found(fence, called, start, fence.end)
-        return _Found(fence, called, start, fence.end, nests)
+            return self._hidden(fence) or _Found(fence, called)
+        return _Found(fence, called, nests)
 
     def _name_of(self, fence: Fence, called: FenceName, above: str) -> FenceName:
         """Return the name of a fence, also by its content and the sentence above it."""
@@ -244,7 +242,7 @@ class Blocks:
             line = fence_line(data[start:at])
             called = from_outside(line.info, self._above(start, fence.inside)) if line and line.info else None
             if called and called.names:
-                return _Found(fence.replace(start=start, unclear=True), called, start, fence.end)
+                return _Found(fence.replace(start=start, unclear=True), called)
         return None
 
     def _above(self, start: int, floor: int) -> str:
@@ -312,7 +310,7 @@ class Blocks:
     def read(self, at: int, floor: int) -> int:  # noqa: ARG002 (`next` has found its name)
         """Read the block that starts here, after what ended at `floor`; return where it ends."""
         found = self._found
-        if found is None or found.start != at:  # pragma: no cover (next was asked first)
+        if found is None or found.fence.start != at:  # pragma: no cover (next was asked first)
             raise UnreadableError(at, UNCLOSED)
         if not found.fence.closed:
             raise UnreadableError(at, UNCLOSED, cut=True, path=found.called.names[0])
@@ -321,12 +319,12 @@ class Blocks:
         if path and not getattr(item, "append", False) and found.called.named_in != SENTENCE:
             self._note_written(path)
         self.reading.add(item)
-        return found.end
+        return found.fence.end
 
     def _operation(self, found: _Found) -> Operation | Invalid:
         reading, fence, called = self.reading, found.fence, found.called
-        span, path = (found.start, fence.end), called.names[0]
-        names = different(called.names)
+        span, path = (fence.start, fence.end), called.names[0]
+        names = without_equal_names(called.names)
         both = names_of_one(names) if len(names) > 1 else (path, "")
         if both is None:
             return reading.invalid("write", span[0], span, TWO_NAMES.format(*names[:2]), "path")
@@ -334,7 +332,7 @@ class Blocks:
         if self._is_unclear(found):
             return reading.invalid("write", span[0], span, UNCLEAR, path=path)
         content = self._content(found)
-        wrong = _wrong(content, path)
+        wrong = _edit_complaint(content, path)
         if wrong:
             return reading.invalid("write", span[0], span, wrong, path=path)
         return reading.make(
@@ -399,7 +397,7 @@ class Blocks:
             return
         changed = self._changed_otherwise()
         for number, block in enumerate(blocks if changed else ()):
-            item = block.operations[0]
+            item = next(iter(block.operations), None)  # a block of CSL may have none
             if not isinstance(item, Write) or item.dialect != NAME or item.append:
                 continue
             # A file is only shown where it is edited, too; or beside edits, if only a sentence names it.
@@ -433,7 +431,7 @@ class Blocks:
                 blocks[number] = Block(item.line, None, True, (refused,))
 
 
-def _wrong(content: str, path: str) -> str | None:
+def _edit_complaint(content: str, path: str) -> str | None:
     """Return why a text is not a whole file, if it is an edit."""
     if path.lower().endswith(_EDITS_SHOWN):
         return None
@@ -459,7 +457,5 @@ class _Found(Value):
 
     fence: Fence
     called: FenceName
-    start: int
-    end: int
     nests: bool = False
     tagged: bool = False

@@ -136,7 +136,7 @@ def with_first_line(called: FenceName, language: str, lines: list[str]) -> Fence
     return called.replace(names=(*called.names, path), dropped=dropped, labelled=labelled)
 
 
-def different(names: tuple[str, ...]) -> list[str]:
+def without_equal_names(names: tuple[str, ...]) -> list[str]:
     """Return the names without those that say the same."""
     return list({name.replace("\\", "/").removeprefix("./"): name for name in reversed(names)}.values())[::-1]
 

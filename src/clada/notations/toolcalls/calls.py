@@ -24,16 +24,16 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from clada.notations.json_values import read_values
 from clada.notations.markdown import fences
 from clada.notations.reading import Reading, UnreadableError
 from clada.notations.structured import CUT, MalformedError
 from clada.notations.toolcalls.conversations import Log
-from clada.notations.toolcalls.log_records import read_records
 from clada.notations.toolcalls.tools import EDITOR_COMMANDS, TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from clada.notations.json_values import PlacedValue
 
 TRAJECTORY = "this is a SWE-agent trajectory, which clada does not replay: send the diff in info.submission"
 SMALL = 1 << 16  # bytes of a document that is read to tell whether there is a call in it
@@ -67,9 +67,9 @@ class Blocks:
         """Read all calls; return where the JSON ends, or its fence."""
         whole, start, end, stop = self._found or (0, 0, 0, 0)
         log = Log(self.reading, whole, stop)
-        taken: list[tuple[int, int, Any]] = []
+        taken: list[PlacedValue] = []
         try:
-            taken += read_records(self.reading.data, start, end)
+            taken += read_values(self.reading.data, start, end)
         except MalformedError as error:
             log.take_all(taken)
             log.finish(complete=False)
@@ -105,7 +105,7 @@ class Blocks:
         """Whether there is a call in the JSON; also if it cannot be read, so that the error is reported."""
         log = Log(Reading(self.reading.data), start, end)
         try:
-            log.take_all(list(read_records(self.reading.data, start, end)))
+            log.take_all(list(read_values(self.reading.data, start, end)))
         except MalformedError:
             return True
         return bool(log.calls) or log.trajectory is not None

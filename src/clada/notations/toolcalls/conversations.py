@@ -1,4 +1,14 @@
-"""Conversations with tools, as messages and logs have them: the calls that were made, and which count."""
+"""Conversations with tools, as messages and logs have them: the calls that were made, and which count.
+
+In a session's log, each record names the one that it follows:
+
+    Claude Code: {"type": "assistant", "uuid": "b", "parentUuid": "a", …}
+    pi:          {"type": "message", "id": "b", "parentId": "a", …}
+
+If the user went back and asked again, several records follow the same one. Calls on an abandoned branch are
+ignored: only the branch of the last message counts. All results count, because the parallel calls of one
+message have their results on branches of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +17,6 @@ from collections import deque
 from clada.notations.json_values import PlacedObject
 from clada.notations.path_text import relative
 from clada.notations.toolcalls.arguments import ARGUMENTS, RefusedCallError, decode_json
-from clada.notations.toolcalls.log_records import without_abandoned
 from clada.notations.toolcalls.tools import EDITOR_COMMANDS, KNOWN, Call, Ignored, Tools, plain_name
 
 TYPE_CHECKING = False
@@ -16,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clada.model import Invalid, Operation
+    from clada.notations.json_values import PlacedValue
     from clada.notations.reading import Reading
 
     Items = list[Operation | Invalid]
@@ -43,6 +53,8 @@ _ITEMS = frozenset(("content", "parts"))  # of a message: texts, calls and resul
 _WITH_RESULTS = frozenset(("message", "content", "parts", "payload"))
 _TEXTS = frozenset(("text", "thinking", "input_text", "output_text", "reasoning"))
 _ASSISTANT = ("assistant", "model")
+_LINKS = (("uuid", "parentUuid"), ("id", "parentId"))  # of a record, and of the one that it follows
+_MESSAGES = ("user", "assistant", "message")  # types of records that continue a session
 _CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId")  # of the call that a result is of
 
 
@@ -78,9 +90,9 @@ class Log:
         self._at = self._end = 0  # of the record
         self.trajectory: int | None = None  # the offset of a SWE-agent trajectory
 
-    def take_all(self, records: Sequence[tuple[int, int, Any]]) -> None:
+    def take_all(self, records: Sequence[PlacedValue]) -> None:
         """Take all values of the log that count."""
-        counting, abandoned = without_abandoned(records)
+        counting, abandoned = _without_abandoned(records)
         for record in counting:
             self.take(*record)
         if abandoned:
@@ -364,3 +376,58 @@ def _decode_arguments(name: str, text: str) -> tuple[Any, str]:
         return decode_json(text, "arguments"), ""
     except RefusedCallError as refused:
         return {}, refused.message
+
+
+def _without_abandoned(records: Sequence[PlacedValue]) -> tuple[list[PlacedValue], int]:
+    """Return the records without the assistant's messages on abandoned branches, and how many those are.
+
+    A log may hold several sessions, one after the other: each has its last branch.
+    """
+    parents: dict[str, str] = {}
+    firsts: dict[str, str] = {}  # of each record, the first one of its session
+    leaves: dict[str, str] = {}  # of each session, by its first record, the last message
+    for _, _, value in records:
+        for own, parent in _links(value):
+            parents[own], firsts[own] = parent, firsts.get(parent, own)
+            if value.get("type") in _MESSAGES:
+                leaves[firsts[own]] = own
+    kept = {own for leaf in leaves.values() for own in _ancestors(leaf, parents)}
+    going_on = {
+        identity for _, _, value in records for own, _ in _links(value)
+        if own in kept and (identity := _message(value).get("id"))
+    }  # fmt: skip
+    left = [record for record in records if not _is_abandoned(record[2], kept, going_on)]
+    return left, len(records) - len(left)
+
+
+def _links(value: Any) -> list[tuple[str, str]]:
+    """Return the id of a record and of the one that it follows; nothing if it is not linked."""
+    if not isinstance(value, dict) or value.get("isSidechain") is True:  # which another agent wrote
+        return []
+    for own, parent in _LINKS:
+        if parent in value and isinstance(value.get(own), str):
+            follows = value[parent] or value.get("logicalParentUuid")  # the latter after a summary
+            return [(value[own], follows if isinstance(follows, str) else "")]
+    return []
+
+
+def _ancestors(own: str, parents: Mapping[str, str]) -> set[str]:
+    """Return this record and all that come before it on its branch."""
+    found = {own}
+    while (own := parents.get(own, "")) in parents and own not in found:
+        found.add(own)
+    return found
+
+
+def _message(value: Any) -> dict[str, Any]:
+    message = value.get("message") if isinstance(value, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def _is_abandoned(value: Any, kept: set[str], going_on: set[Any]) -> bool:
+    """Whether a record is a message of the assistant on a branch that does not count."""
+    message = _message(value)
+    linked = _links(value)
+    if not linked or message.get("role") != "assistant":
+        return False
+    return linked[0][0] not in kept and message.get("id") not in going_on

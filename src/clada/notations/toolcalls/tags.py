@@ -170,7 +170,7 @@ class _Tool:
             raise RefusedCallError("Missing required field 'path'", "path")
         return path
 
-    def _long(self, name: str) -> Span:
+    def _long_span(self, name: str) -> Span:
         span = self._span(name)
         if span is None:
             raise RefusedCallError(f"Missing required field '{name}'", name)
@@ -178,7 +178,7 @@ class _Tool:
 
     def _content(self, path: str) -> str:
         """Return the content of a file, or a part of one."""
-        span = tag_text.content(self.data, self._long("content"), path)
+        span = tag_text.content(self.data, self._long_span("content"), path)
         return tag_text.file_text(self.data[slice(*span)].decode(), path)
 
     def _write_to_file(self) -> Items:
@@ -186,7 +186,7 @@ class _Tool:
         return self._make("write", path=path, content=self._content(path))
 
     def _replace_in_file(self) -> Items:
-        path, span = self._path(), self._long("diff")
+        path, span = self._path(), self._long_span("diff")
         text = tag_text.strip_blanks(self.data, span)
         if not text.startswith("{"):
             return self._blocks(path, span, CLINE)
@@ -205,14 +205,14 @@ class _Tool:
         """Return the edits of one file; or of several, each with diffs of its own."""
         arguments = self._span("args", self.inside)
         if not arguments:
-            return self._blocks(self._path(), self._long("diff"), ROO)
+            return self._blocks(self._path(), self._long_span("diff"), ROO)
         made: Items = []
-        for file in self._each("file", arguments):
+        for file in self._find_each("file", arguments):
             span = self._span("path", file)
             path = tag_text.strip_blanks(self.data, span) if span else ""
             if not path:
                 raise RefusedCallError("Missing required field 'path'", "path")
-            for diff in self._each("diff", file):
+            for diff in self._find_each("diff", file):
                 content, line = self._span("content", diff), self._span("start_line", diff)
                 near = read_number(tag_text.strip_blanks(self.data, line)) if line else None
                 made += self._blocks(path, content or diff, ROO.replace(near=near or None))
@@ -220,7 +220,7 @@ class _Tool:
             raise RefusedCallError("Missing required field 'path'", "path")
         return made
 
-    def _each(self, name: str, within: Span) -> list[Span]:
+    def _find_each(self, name: str, within: Span) -> list[Span]:
         """Return where the values of this name are, one after the other."""
         found: list[Span] = []
         at, end = within
@@ -275,7 +275,7 @@ class _Tool:
             first, last = self._value("start_line", ""), self._value("end_line", "")
             return self._read(self._path(), f"{first or 1}-{last}" if first or last else "")
         made: Items = []
-        for file in self._each("file", arguments):
+        for file in self._find_each("file", arguments):
             spans = [self._span(name, file) for name in ("path", "line_range")]
             path, lines = (tag_text.strip_blanks(self.data, span) if span else "" for span in spans)
             made += self._read(path, lines)

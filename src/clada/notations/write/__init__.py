@@ -2,15 +2,15 @@
 
 A writer is named in the row of its notation. Writers of native notations have two methods: `operation` writes
 one operation, `document` puts blocks of written operations together. Writers of dialects have one,
-`document`, which writes changes of files and commands. They raise CannotSayError for anything that they
-cannot express. The caller parses the written document and compares (see `convert`).
+`document`, which writes changes of files, and commands if it `takes_commands`. They raise CannotSayError for
+anything that they cannot express. The caller parses the written document and compares (see `convert`).
 """
 
 from __future__ import annotations
 
 from shlex import quote
 
-from clada.text.diff import line_changes
+from clada.text.diff import line_changes, split_lines
 from clada.values import Value
 
 TYPE_CHECKING = False
@@ -40,12 +40,6 @@ class FileChange(Value):
     executable: bool = False  # it is a new file that can be executed
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, each with its line break, which the last may lack."""
-    *whole, last = text.split("\n")
-    return [f"{line}\n" for line in whole] + ([last] if last else [])
-
-
 def quote_word(text: str) -> str:
     """Return a path as a word of a command; one with a dash in front must not look like an option."""
     return quote(f"./{text}" if text.startswith("-") else text)
@@ -59,10 +53,9 @@ def replacements(
     They are replaced one after the other, and each is there once when its turn comes. `least` is how many
     lines around a change are taken in any case; neither text is empty, as long as the old one is not.
     """
-    before, after = lines_of(old), lines_of(new)
-    as_bytes = ([line.encode() for line in side] for side in (before, after))
+    before, after = split_lines(old), split_lines(new)
     found = []
-    for change in line_changes(*as_bytes):
+    for change in line_changes(before, after):
         now = after[: change.new_start] + before[change.start :]  # the text when its turn comes
         start, end = change.new_start, change.new_start + change.end - change.start
         above = below = least

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from clada.notations.write import CannotSayError, FileChange, lines_of, quote_word, replacements
+from clada.notations.write import CannotSayError, FileChange, quote_word, replacements
 from clada.text.diff import NO_BREAK, common_ends, diff_hunks, line_changes, split_lines
+from clada.text.escape import fence_for
 from clada.text.line_endings import end_with_line_break
 
 TYPE_CHECKING = False
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 EMPTY, NONE = "e69de29", "0000000"  # git's short hashes of an empty file, and of no file
 _GIT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t"}
 _MARKERS = re.compile(r"(?:<{5,9}|>{5,9}|={5,9})(?:[ \t]+[A-Z]+>?)?")
-_TICKS = re.compile(r"(?m)^[ \t]*(`{3,})")
 
 
 class Sr:
     """Files are removed, and commands run, in a fence of a shell at the end."""
+
+    takes_commands = True
 
     def document(self, changes: Sequence[FileChange], commands: Sequence[str]) -> str:
         """Return a document of these changes and commands."""
@@ -44,7 +46,7 @@ def _sr_blocks(change: FileChange) -> list[str]:
 def _sr_block(path: str, old: str, new: str) -> str:
     texts = [end_with_line_break(text) for text in (old, new)]
     inside = "".join(texts)
-    taken = {len(line.split()[0]) for line in map(str.strip, lines_of(inside)) if _MARKERS.fullmatch(line)}
+    taken = {len(line.split()[0]) for line in map(str.strip, split_lines(inside)) if _MARKERS.fullmatch(line)}
     size = next((size for size in (7, 9, 8, 6, 5) if size not in taken), None)
     if size is None:
         raise CannotSayError
@@ -53,18 +55,16 @@ def _sr_block(path: str, old: str, new: str) -> str:
 
 
 def _fence(info: str, text: str) -> str:
-    """Return a text in a fence that is longer than any in it."""
-    ticks = "`" * max([3, *(len(found) + 1 for found in _TICKS.findall(text))])
-    return f"{ticks}{info}\n{text}{ticks}\n"
+    return f"{fence_for(text)}{info}\n{text}{fence_for(text)}\n"
 
 
 class V4a:
     """Patches of the kind `*** Begin Patch`."""
 
-    def document(self, changes: Sequence[FileChange], commands: Sequence[str]) -> str:
+    takes_commands = False
+
+    def document(self, changes: Sequence[FileChange], _commands: Sequence[str]) -> str:
         """Return a document of these changes."""
-        if commands:
-            raise CannotSayError
         sections = "".join(line for change in changes for line in _v4a_section(change))
         return f"*** Begin Patch\n{sections}*** End Patch\n"
 
@@ -80,7 +80,7 @@ def _v4a_section(change: FileChange) -> Iterator[str]:
     # One section for each place, because each is searched for in the result of the section before.
     for old, new in replacements(change.old, change.new, least=3, whole_lines=True):
         yield f"*** Update File: {change.path}\n@@\n"
-        yield from _v4a_hunk(lines_of(old), lines_of(new))
+        yield from _v4a_hunk(split_lines(old), split_lines(new))
 
 
 def _v4a_hunk(old: list[str], new: list[str]) -> Iterator[str]:
@@ -93,17 +93,17 @@ def _v4a_hunk(old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _with_sign(sign: str, text: str) -> Iterator[str]:
-    for line in lines_of(text):
+    for line in split_lines(text):
         yield sign + (line if line.endswith("\n") else f"{line}\n")
 
 
 class Udiff:
     """Unified diffs as git writes them."""
 
-    def document(self, changes: Sequence[FileChange], commands: Sequence[str]) -> str:
+    takes_commands = False
+
+    def document(self, changes: Sequence[FileChange], _commands: Sequence[str]) -> str:
         """Return a document of these changes."""
-        if commands:
-            raise CannotSayError
         return "".join(line for change in changes for line in _git_file(change))
 
 

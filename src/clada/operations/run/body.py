@@ -11,7 +11,7 @@ from clada.operations import builtins
 from clada.operations.run import launch, operands
 from clada.operations.run.permission import permit_commands
 from clada.world.files.paths import display_path
-from clada.world.processes.run import run_pipeline
+from clada.world.processes.run import RunOptions, run_pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,6 @@ class _Body:
         return Skipped(reason, left_out=True, needs_approval=lacking.reason if lacking else None)
 
     def _run_built_in(self, how: BuiltIn) -> Failed | None:
-        self.world.tree_after = None
         self.world.note_file_changes()
         ran = builtins.run(how, self.world.files, self.here, self._print)
         self.here = ran.here
@@ -123,12 +122,11 @@ class _Body:
     def _run_readers(self, parts: Sequence[Allowed]) -> Failed | None:
         """Run an allowed program, or several in a pipeline: their time and output are limited together."""
         self.world.secrets.refresh()
-        programs = [launch.reader(self.world, part, self.here) for part in parts]
+        programs = [launch.reader_program(self.world, part, self.here) for part in parts]
         self.world.confinement = self.world.confinement or programs[0].layer
         allowance = Allowance(self.printed, launch.READER_OUTPUT)
         if not parts[0].whole_repository:
             return self._start(programs, allowance)
-        self.world.tree_after = None
         self.world.note_file_changes()
         launch.scan_before(self.world)
         try:
@@ -139,7 +137,7 @@ class _Body:
     def _run_approved(self, how: Approved) -> Failed | None:
         self.world.secrets.refresh()
         overlay = launch.overlay_for(self.world)
-        program = launch.approved(self.world, how, overlay)
+        program = launch.approved_program(self.world, how, overlay)
         self.world.confinement = program.layer
         if overlay:
             return self._run_on_overlay(program, overlay)
@@ -158,15 +156,14 @@ class _Body:
             overlay.make()
             overlay.begin()
             failed = self._start([program], self.shared)
+            self.world.note_file_changes()
             if self.world.drops_writes:
                 launch.drop_writes(self.world, overlay)
             elif failed is None:
                 launch.put_in_place(self.world, overlay)
                 launch.report_new_executables(self.world)
         finally:
-            self.world.note_file_changes()
             overlay.remove()
-            self.world.note_file_changes()
         return failed
 
     def _start(self, programs: Sequence[Program], allowance: Allowance) -> Failed | None:
@@ -174,15 +171,15 @@ class _Body:
         bounded = programs[-1].within(self.world.remaining())
         directory = self._handle()
         try:
-            ended = run_pipeline(
-                [(program.argv, program.launcher()) for program in programs],
-                directory=directory,
-                timeout=bounded.seconds,
-                emit=allowance.emit,
+            options = RunOptions(
+                directory,
+                bounded.seconds,
+                allowance.emit,
                 stop=self.world.stop.handle if self.world.stop else None,
                 path=bounded.path,
                 mask=self.world.secrets.mask,
             )
+            ended = run_pipeline([(program.argv, program.launcher()) for program in programs], options)
         finally:
             os.close(directory)
         return self._judge_result(bounded, ended)
@@ -258,7 +255,7 @@ class Allowance:
 
     def __init__(self, printed: Printed, left: int) -> None:
         self._printed, self._left = printed, left
-        self._is_told = False
+        self._is_reported = False
 
     def emit(self, lines: list[str]) -> bool:
         """Pass on lines as far as they fit; return whether that exceeds the limit."""
@@ -271,9 +268,9 @@ class Allowance:
         if fitting:
             self._printed.emit(fitting)
         self._left = 0
-        if not self._is_told:  # reported once for all programs that share it
+        if not self._is_reported:  # reported once for all programs that share it
             self._printed.truncate()
-        self._is_told = True
+        self._is_reported = True
         return True
 
     def _fitting(self, lines: list[str]) -> list[str]:

@@ -84,7 +84,7 @@ class Program(Value):
         return confined_launcher(self.confinement, self.environment)
 
 
-def reader(world: World, how: Allowed, here: Parts) -> Program:
+def reader_program(world: World, how: Allowed, here: Parts) -> Program:
     """Return an allowed program, which starts no others; git is hardened."""
     if how.program == "git":
         argv, environment, confinement = _git_reader(world, how, here)
@@ -128,7 +128,7 @@ def _git_reader(
     world: World, how: Allowed, here: Parts
 ) -> tuple[Sequence[str], Mapping[str, str], ReadOnly | None]:
     from clada.world.git import repository
-    from clada.world.git.allowed import NOTHING, allowed_command, sorted_operands
+    from clada.world.git.allowed import NOTHING, allowed_command, sort_operands
     from clada.world.git.git import hardened_git
     from clada.world.git.harden import FILTERS
 
@@ -136,7 +136,7 @@ def _git_reader(
     git = hardened_git(found)
     given = NOTHING
     if how.revisions:
-        given = sorted_operands(how.revisions, os.path.join(found.workspace, *here), git)
+        given = sort_operands(how.revisions, os.path.join(found.workspace, *here), git)
         operands.refuse_ambiguous(world.files, given.revisions, here)
         operands.check_paths_of_git(world.files, given.paths, here)
     given = given.replace(paths=(*given.paths, *how.pathspecs))
@@ -162,9 +162,9 @@ def _hidden_from_git(
     world: World, words: Sequence[str], git: Git, given: Operands, directory: str
 ) -> Sequence[str]:
     """Return the secret files that git must not show, from the root of the repository; note them."""
-    from clada.world.git.allowed import secret_paths
+    from clada.world.git.allowed import find_secret_paths
 
-    paths = secret_paths(words, git, given, directory, world.settings.reveal)
+    paths = find_secret_paths(words, git, given, directory, world.settings.reveal)
     if paths:
         _note_once(world, NOT_SHOWN.format(shortened(", ".join(map(escape_controls, paths)))))
     return paths
@@ -180,7 +180,7 @@ def _reader_confinement(world: World) -> ReadOnly | None:
     return ReadOnly() if world.settings.allow_escape else ReadOnly((world.files.root,))
 
 
-def approved(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
+def approved_program(world: World, how: Approved, overlay: CommandOverlay | None = None) -> Program:
     """Return an approved program, confined as far as this machine supports it."""
     confinement = _confinement(world, how.network)
     if confinement and overlay:
@@ -262,9 +262,8 @@ def report_new_executables(world: World) -> None:
     """Report what an approved command has made that other programs act on: executables, repositories."""
     from clada.world.sandbox.tree import describe_new, scan
 
-    changed = world.recording.scan.modes if world.recording else None
-    before, world.tree = world.tree, scan(world.files.root, world.tree, changed)
-    world.tree_after = world.position
+    before, world.tree = world.tree, scan(world.files.root, world.tree)
+    world.is_tree_stale = False
     for text in describe_new(before, world.tree) if before else ():
         world.emit(Note(text))
 
@@ -290,9 +289,9 @@ def _repository(world: World) -> tuple[str, ...]:
 def _confinement(world: World, network: bool) -> Confinement | None:
     from clada.world.sandbox.tree import scan
 
-    is_fresh = world.tree_after is not None and world.position <= world.tree_after + 1
-    if not world.tree or not is_fresh:  # an operation may have come between
-        world.tree = scan(world.files.root, world.tree, () if world.recording else None)
+    if not world.tree or world.is_tree_stale:
+        world.tree = scan(world.files.root, world.tree)
+        world.is_tree_stale = False
     layer, settings = sandbox(world), world.settings
     if layer == "none":
         if settings.sandbox != "off":

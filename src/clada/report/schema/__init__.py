@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from pkgutil import get_data
 
-from clada.data import read_data
 from clada.notations.registry import NOTATIONS
 from clada.operations import OPERATIONS, find
 
@@ -22,7 +22,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
 
     It knows the notations and the operations that there are.
     """
-    found = _read(name)
+    found: dict[str, Any] = json.loads(get_data(__name__, f"{name}.json") or b"")
     if name == "event":
         return _with_report(found)
     if "notation" in found["properties"]:
@@ -35,11 +35,6 @@ def schema(name: SchemaName) -> dict[str, Any]:
     elif name == "report":
         results = dict.fromkeys(result for operation in operations for result in operation.phrases)
         found["$defs"]["task"]["properties"]["result"]["enum"] = [*results, None]
-    return found
-
-
-def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(read_data(__name__, f"{name}.json"))
     return found
 
 

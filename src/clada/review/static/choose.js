@@ -2,7 +2,7 @@
 import {$, all, arrange, el, entryOf, fold, operations, say} from './view.js';
 
 const DELAY = 150; // milliseconds after a choice until it is sent
-const look = +document.body.dataset.look;
+const version = +document.body.dataset.version;
 
 export async function post(path, value, type = 'application/json') {
   const body = type === 'application/json' ? JSON.stringify(value ?? null) : value;
@@ -30,7 +30,7 @@ const approved = op => ['once', 'always'].includes(answerOf(op));
 
 // What is chosen, as the server reads it.
 export function chosen() {
-  const request = {look, chosen: {}, answers: {}, notes: {}, viewed: []};
+  const request = {version, chosen: {}, answers: {}, notes: {}, viewed: []};
   for (const op of operations()) {
     const index = op.dataset.index;
     const take = takeOf(op);
@@ -150,7 +150,7 @@ export function commandsNotApproved() {
 let edited = null;
 async function openEditor(button) {
   const [index, hunk] = button.dataset.key.split('.').map(Number);
-  const answer = await ask('text', {look, index, hunk});
+  const answer = await ask('text', {version, index, hunk});
   if (!answer) return;
   const {now, original} = await answer.json();
   edited = {index, hunk, original};
@@ -162,7 +162,7 @@ async function keep() {
   const text = $('edited').value;
   const {index, hunk, original} = edited;
   const key = `${index}.${hunk}`;
-  const answer = await ask('edit', {look, index, hunk, text: text === original ? null : text});
+  const answer = await ask('edit', {version, index, hunk, text: text === original ? null : text});
   if (!answer) return;
   $('editor').close();
   const old = all('.hunk').find(each => each.dataset.key === key);
@@ -182,7 +182,7 @@ async function expand(button) {
   const {index, shift, way} = button.dataset;
   const [from, to] = [+button.dataset.from, +button.dataset.to];
   const [first, last] = way === 'up' ? [Math.max(from, to - 19), to] : [from, Math.min(to, from + 19)];
-  const answer = await ask('context', {look, index: +index, from: first, to: last, shift: +shift});
+  const answer = await ask('context', {version, index: +index, from: first, to: last, shift: +shift});
   if (!answer) return;
   const fragment = document.createRange().createContextualFragment(await answer.text());
   way === 'up' ? button.after(fragment) : button.before(fragment);
@@ -195,7 +195,7 @@ async function expand(button) {
 }
 
 async function showAll(button) {
-  const answer = await ask('rows', {look, index: +button.dataset.index, hunk: +button.dataset.hunk});
+  const answer = await ask('rows', {version, index: +button.dataset.index, hunk: +button.dataset.hunk});
   if (!answer) return;
   all('.rows', button.parentElement).forEach(rows => rows.remove());
   button.replaceWith(document.createRange().createContextualFragment(await answer.text()));
@@ -205,7 +205,7 @@ async function showAll(button) {
 async function place(button, lines) {
   await save();
   setState({busy: true});
-  if (!await ask('place', {look, index: +button.dataset.index, ...lines})) setState({busy: false});
+  if (!await ask('place', {version, index: +button.dataset.index, ...lines})) setState({busy: false});
 }
 
 const BUTTONS = {

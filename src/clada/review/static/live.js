@@ -23,7 +23,7 @@ function toggleViewed() {
 
 const BUTTONS = {
   all: () => pickAll(true), none: () => pickAll(false), next: () => paste(), after: () => paste(), take, apply, copy, undo,
-  again: () => send('look'), quit,
+  again: () => send('reload'), quit,
 };
 for (const [id, action] of Object.entries(BUTTONS)) $(id).addEventListener('click', action);
 all('.copy-plan').forEach(button => button.addEventListener('click', copy));

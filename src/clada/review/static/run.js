@@ -4,7 +4,7 @@ import {ask, chosen, commandsNotApproved, commandsToRun, isIdle, message, save, 
 
 const MOST_OUTPUT = 500; // lines of a command's output that are shown: the end of it
 const TITLE = document.title;
-const look = document.body.dataset.look;
+const version = document.body.dataset.version;
 let report = null;
 let stream = null;
 let started = 0; // when the run began
@@ -99,7 +99,7 @@ const HANDLERS = {
     $('failures').replaceChildren(...event.failures.map(({index, text}) =>
       el('li', {}, el('a', {href: `#op-${index}`, textContent: text}))));
     $('report-text').textContent = event.text;
-    $('undo').hidden = event.recorded === null;
+    $('undo').hidden = !event.can_undo;
     $('report').hidden = false;
     $('report').scrollIntoView({block: 'nearest'});
     $('report-title').focus();
@@ -112,7 +112,7 @@ const HANDLERS = {
     setState({busy: false, done: Boolean(report?.done)});
     message(why, 'bad');
     const again = el('button', {type: 'button', textContent: 'Look again'});
-    again.addEventListener('click', () => send('look'));
+    again.addEventListener('click', () => send('reload'));
     $('messages').lastElementChild.append(' ', again);
     say(why);
     title('✗ Nothing was carried out');
@@ -123,14 +123,14 @@ const HANDLERS = {
     $('arrived').hidden = false;
     if (!running) title(`● ${count} new`);
   },
-  look() {
+  reload() {
     stream.close();
     location.reload();
   },
 };
 
 export function listen() {
-  stream = new EventSource(`events?look=${look}`);
+  stream = new EventSource(`events?version=${version}`);
   stream.onmessage = ({data}) => { for (const event of JSON.parse(data)) HANDLERS[event.type](event); };
   stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) say('clada review has ended.'); };
 }
@@ -157,7 +157,7 @@ export async function copy() {
 }
 
 export function undo() {
-  if (report && report.recorded !== null) send('undo');
+  if (report?.can_undo) send('undo');
 }
 
 export async function quit() {

@@ -7,12 +7,14 @@ import os
 import stat
 import sys
 from contextlib import suppress
+from functools import partial
 
 from clada.errors import CladaError, reason
 from clada.values import Value
-from clada.world.files.content import AS_OWNER
-from clada.world.files.scratch import scratch_name
-from clada.world.files.stat import errno_error
+from clada.world.files.content import AS_OWNER, Version, change_error
+from clada.world.files.exchange import Name, drop, replace
+from clada.world.files.scratch import BESIDE, NOT_HERE, SCRATCH, scratch_name
+from clada.world.files.stat import Stamp, errno_error
 from clada.world.handles import has_no_xattrs, open_directory, open_file, write_with_holes
 
 TYPE_CHECKING = False
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from clada.world.files.content import Version
     from clada.world.files.scratch import Scratch
+    from clada.world.files.stat import Save
 
 PROC = "/proc/self/fd"
 NAMELESS = getattr(os, "O_TMPFILE", 0) if os.path.exists(PROC) else 0  # its name is given through /proc
@@ -33,7 +35,7 @@ ACL = "system.posix_acl_access"
 PRIVILEGED = ("security.", "trusted.")
 
 Xattrs = dict[str, bytes]
-ELSEWHERE = (errno.EXDEV, errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+TRIES = 5  # to replace a file that another program keeps saving
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 
@@ -73,17 +75,31 @@ class Target(Value):
         self,
         data: bytes,
         mode: int | None = None,
+        expect: Callable[[], Version | None] | None = None,
         confirm: Callable[[], None] = lambda: None,
         *,
         named: bool = False,
-    ) -> None:
-        """Create the file with this content, or replace the existing one.
+    ) -> Stamp:
+        """Create the file with this content, or replace the existing one; return its stamp as it was written.
 
         The old file's mode, extended attributes and, if permitted, owner are kept; if that would grant rights
-        to others, it is not replaced. Other hard links keep the old content. If the file was `read`, it must
-        not have changed since. `confirm` is called right before the file takes its place, and may raise.
+        to others, it is not replaced. Other hard links keep the old content. `expect` returns the version
+        that is expected to be replaced, or raises; it is asked again if that is not the one. `confirm` is
+        called right before the file gets its name, and may raise.
         """
-        parent, (fd, waiting) = self.parent, self._open_new(named=named)
+        fd, waiting = self._open_new(named=named)
+        try:
+            self._write(fd, waiting, data, mode)
+            stamp = Stamp.of(os.fstat(fd))  # as it was written: once it has its name, it may be saved over
+            self._put_in_place(fd, waiting, expect or partial(Version.at, self.parent, self.name), confirm)
+        except _OutOfReachError:
+            os.ftruncate(fd, 0)  # the second attempt may need its space
+            return self.fill(data, mode, expect, confirm, named=True)
+        finally:
+            os.close(fd)
+        return stamp
+
+    def _write(self, fd: int, waiting: Name | None, data: bytes, mode: int | None) -> None:
         try:
             if data:
                 write_with_holes(fd, data)
@@ -91,29 +107,43 @@ class Target(Value):
                 _copy_metadata(fd, self, mode)
             if self.durable:
                 os.fsync(fd)
-            if waiting is None and self.old is None:
-                confirm()
-                if _link(fd, parent, self.name):
-                    return
-            if waiting is None:
-                waiting = self._give_name(fd)
-            confirm()
-            if self.read:
-                self.read.confirm(parent, self.name)
-            os.rename(waiting.name, self.name, src_dir_fd=waiting.folder, dst_dir_fd=parent)
-            self._forget_name(waiting)
-            waiting = None
-        except _OutOfReachError:
-            os.ftruncate(fd, 0)  # the second attempt may need its space
-            self.fill(data, mode, confirm, named=True)
-        finally:
-            os.close(fd)
-            if waiting is not None:
-                with suppress(OSError):  # the error that led here is being raised already
-                    os.unlink(waiting.name, dir_fd=waiting.folder)
-                self._forget_name(waiting)
+        except BaseException:
+            if waiting:
+                waiting.unlink()
+                self._forget(waiting)
+            raise
 
-    def _open_new(self, *, named: bool) -> tuple[int, _Name | None]:
+    def _put_in_place(
+        self, fd: int, waiting: Name | None, expect: Callable[[], Version | None], confirm: Callable[[], None]
+    ) -> None:
+        """Give the new file its name, in the place of the expected one."""
+        target = Name(self.parent, self.name)
+        ours, expected = Stamp.of(os.fstat(fd)).content, None
+        try:
+            if waiting is None and self.old is not None:
+                waiting = self._give_name(fd)
+            for _ in range(TRIES):
+                expected = expect()
+                if expected is None and waiting is None:
+                    confirm()
+                    if _link(fd, self.parent, self.name):
+                        return
+                    continue
+                if expected and not stat.S_ISREG(expected.status.st_mode):
+                    raise _not_replaceable_error(expected.status)
+                waiting = waiting or self._give_name(fd)
+                self._note(waiting, ours, expected)
+                if replace(waiting, target, expected, confirm):
+                    waiting.unlink()  # this was the name of the old file
+                    return
+            raise change_error()
+        finally:
+            if waiting is not None:
+                with suppress(OSError):  # the error that led here is being raised already; the note stays
+                    drop(waiting, target, ours, expected.save if expected else None)
+                    self._forget(waiting)
+
+    def _open_new(self, *, named: bool) -> tuple[int, Name | None]:
         """Open a new file in the directory, so that it inherits the directory's defaults.
 
         It has no name if the file system supports that, so that a kill leaves nothing.
@@ -128,43 +158,44 @@ class Target(Value):
             except OSError as error:
                 if error.errno not in UNSUPPORTED:
                     raise
-        name = self._note_name(scratch_name())
+        waiting = Name(self.parent, scratch_name())
+        self._note_new(waiting)
         flags = WRITE | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:
-            return os.open(name, flags, mode, dir_fd=self.parent), _Name(self.parent, name)
+            return os.open(waiting.name, flags, mode, dir_fd=self.parent), waiting
         except OSError:
-            self._forget_name(_Name(self.parent, name))
+            self._forget(waiting)
             raise
 
-    def _give_name(self, fd: int) -> _Name:
+    def _give_name(self, fd: int) -> Name:
         """Give a nameless file a name: outside the workspace, if that is on the same file system."""
         name = scratch_name()
         if self.scratch and self.scratch.handle >= 0:
             try:
                 _link(fd, self.scratch.handle, name)
-                return _Name(self.scratch.handle, name)
+                return Name(self.scratch.handle, name)
             except OSError as error:
-                if error.errno not in ELSEWHERE:
+                if error.errno not in NOT_HERE:
                     raise
-        _link(fd, self.parent, self._note_name(name))
-        return _Name(self.parent, name)
+        waiting = Name(self.parent, name)
+        self._note_new(waiting)
+        _link(fd, self.parent, name)
+        return waiting
 
-    def _note_name(self, name: str) -> str:
+    def _note_new(self, waiting: Name) -> None:
+        """Note a temporary name, so that the next run can remove the file if this one is killed."""
         if self.scratch:
-            self.scratch.note(name, self.folder)
-        return name
+            self.scratch.note_new(waiting.name, os.path.join(self.folder, self.name))
 
-    def _forget_name(self, waiting: _Name) -> None:
-        """Remove the note of a name that was in the workspace."""
-        if self.scratch and waiting.folder == self.parent:
+    def _note(self, waiting: Name, ours: Save, expected: Version | None) -> None:
+        """Note which files may have a temporary name, before the two are exchanged."""
+        if self.scratch:
+            where = BESIDE if waiting.folder == self.parent else SCRATCH
+            self.scratch.note(waiting.name, os.path.join(self.folder, self.name), where, ours, expected)
+
+    def _forget(self, waiting: Name) -> None:
+        if self.scratch:
             self.scratch.forget(waiting.name)
-
-
-class _Name(Value):
-    """The temporary name of a new file."""
-
-    folder: int
-    name: str
 
 
 def put(parent: int, name: str, data: bytes) -> None:

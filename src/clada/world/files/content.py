@@ -9,12 +9,13 @@ import time
 
 from clada.errors import CladaError
 from clada.text.line_endings import CR, LF, endings_at, to_lf
-from clada.world.files.stat import Stamp, errno_error, identity_of
+from clada.world.files.stat import Identity, Save, Stamp, errno_error, identity_of
 from clada.world.handles import NO_FOLLOW, open_file, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from clada.world.files.paths import Parts
 
@@ -62,8 +63,10 @@ class Version:
 
     __slots__ = ("_data", "bare", "status")
 
-    def __init__(self, status: os.stat_result, data: bytes, read_at: int, *, bare: bool = False) -> None:
-        """Take the file's status, its content, and the time (time_ns) before both were read.
+    def __init__(
+        self, status: os.stat_result, data: bytes | None, read_at: int, *, bare: bool = False
+    ) -> None:
+        """Take the file's status, its content if it is known, and the time (time_ns) before both were read.
 
         `bare` says that it had no extended attributes. That holds as long as its times stay the same, unless
         it was changed within the resolution of the times.
@@ -72,21 +75,58 @@ class Version:
         self.status, self.bare = status, bare and not recent
         self._data = data if recent else None
 
+    @classmethod
+    def at(cls, parent: int | None, name: str) -> Self | None:
+        """Return the version of a file by its status alone; None if there is none."""
+        try:
+            return cls(os.stat(name, dir_fd=parent, follow_symlinks=False), None, 0)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of the file."""
+        return identity_of(self.status)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def stamp(self) -> Stamp:
+        """The stamp of the file."""
+        return Stamp.of(self.status)
+
+    @property
+    def save(self) -> Save:
+        """What differs once the file is saved or replaced."""
+        return self.stamp.content
+
     def confirm(self, parent: int, name: str) -> None:
-        """Raise CladaError if the file of this name is no longer the one that was read."""
-        if not self._is_current(parent, name):
+        """Raise CladaError if the file of this name is another one, was saved, or got other attributes."""
+        if not self.is_at(parent, name) or Stamp.at(name, parent) != self.stamp:
             raise change_error()
 
-    def _is_current(self, parent: int, name: str) -> bool:
+    def is_at(self, parent: int | None, name: str) -> bool:
+        """Whether the file of this name is the one that was read, and was not saved since."""
         try:
-            if self._data is not None and _read_file(parent, name, self.status.st_size) != self._data:
-                return False
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)  # last: reading takes a while
-            return identity_of(status) == identity_of(self.status) and Stamp.of(status) == Stamp.of(
-                self.status
-            )
-        except OSError:
-            return False  # it is gone, or cannot be read any more
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return identity_of(status) == self.identity and self.is_same(status, parent, name)
+
+    def is_same(self, status: os.stat_result, parent: int | None, name: str) -> bool:
+        """Whether a file that has this status and name now was not saved since."""
+        old, new = self.stamp, Stamp.of(status)
+        if (old.mode, old.size, old.modified) != (new.mode, new.size, new.modified):
+            return False
+        try:
+            return self._data is None or _read_file(parent, name, self.status.st_size) == self._data
+        except PermissionError:
+            return True  # its owner may not read it either
+        except FileNotFoundError:
+            return False
 
 
 def now() -> int:
@@ -105,7 +145,7 @@ def _is_recent(status: os.stat_result, read_at: int) -> bool:
     return read_at - last < (TICK if last % SECOND else COARSE_TICK)
 
 
-def _read_file(parent: int, name: str, size: int) -> bytes:
+def _read_file(parent: int | None, name: str, size: int) -> bytes:
     handle = open_file(name, parent)
     try:
         return read(handle, size)
@@ -157,6 +197,9 @@ def extend(parent: int, name: str, addition: Addition, confirm: Callable[[], Non
         last = os.pread(handle, 1, status.st_size - 1) if status.st_size else b""
         confirm()
         _write_or_truncate(handle, addition.lead(last) + addition.data)
+        there = Version.at(parent, name)
+        if there is None or there.identity != identity_of(status):
+            raise change_error("while something was being appended")
     finally:
         os.close(handle)
     return True

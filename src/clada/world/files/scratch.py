@@ -2,18 +2,35 @@
 
 It is outside the workspace, so that a temporary file is neither committed nor confused with a user's file if
 clada is killed at this moment: in the record of the run, or else below $XDG_STATE_HOME. If that is on another
-file system, the temporary file has to be in the workspace; a link in the scratch directory notes its path
-first, and the next run removes it.
+file system, the temporary file has to be in the workspace.
+
+A temporary file may also hold what was at its target a moment ago (exchange.py). A link in the scratch
+directory notes first which files are expected under that name, and the target. So the next run can remove it,
+or put it back if it is a save of another program.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 
+from clada.errors import CladaError
+from clada.world.files.exchange import Name, drop, rename_to_new
 from clada.world.handles import OWNER_ALL, is_process_gone, open_directory
 from clada.world.xdg import state_home
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clada.world.files.content import Version
+    from clada.world.files.stat import Save
+
 LEFTOVER = ".clada-tmp-"  # followed by the process ID and a random number
+NOTE = ".note"  # after the name of the temporary file
+SCRATCH, BESIDE = "scratch", "beside"  # where the temporary file is: here, or in the directory of its target
+NONE, NEW = "-", "new"  # in place of a save: no file, or one that was only ever ours
+NOT_HERE = (errno.EXDEV, errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 CHANCE = 8  # bytes of the random number
 MAX_DIGITS = 9  # of a process ID
 
@@ -60,32 +77,83 @@ class Scratch:
         os.close(handle)
         return -1
 
-    def note(self, name: str, folder: str) -> None:
-        """Note that a temporary file gets this name in a directory of the workspace, if possible."""
+    def note_new(self, name: str, path: str) -> None:
+        """Note, if possible, that a new file gets this temporary name beside its target."""
+        self._note(name, NEW, NONE, BESIDE, path)
+
+    def note(self, name: str, path: str, where: str, ours: Save | None, expected: Version | None) -> bool:
+        """Note, if possible, that a temporary file has this name, and the path of its target.
+
+        It holds our new file, or the one that is expected at the target; any other is another program's.
+        Return whether it was possible.
+        """
+        return self._note(name, _format(ours), _format(expected.save if expected else None), where, path)
+
+    def _note(self, name: str, *fields: str) -> bool:
+        self.forget(name)
         try:
-            os.symlink(os.path.join(folder, name), name, dir_fd=self.handle)
+            os.symlink(" ".join(fields), name + NOTE, dir_fd=self.handle)
         except OSError:
-            return
+            return False
+        return True
 
     def forget(self, name: str) -> None:
         """Remove a note."""
         try:
-            os.unlink(name, dir_fd=self.handle)
+            os.unlink(name + NOTE, dir_fd=self.handle)
         except OSError:
             return
 
-    def clear(self) -> None:
-        """Remove temporary files of killed processes: here, and in the workspace where a note says so."""
-        path = self._path()
+    def take(self, target: Name, path: str, expected: Version | None, confirm: Callable[[], None]) -> Name:
+        """Rename the file at a target to a temporary name: here, or beside it; return that name.
+
+        After a kill, the next run removes the expected file of that name; any other is put back. `confirm` is
+        called right before, and may raise.
+        """
+        name = scratch_name()
+        for where, folder in ((SCRATCH, self.handle), (BESIDE, target.folder)):
+            if folder == -1:
+                continue
+            if not self.note(name, path, where, None, expected) and where == SCRATCH:
+                continue  # after a kill, a file here without a note would be removed as one of ours
+            try:
+                confirm()
+                rename_to_new(target, Name(folder, name))
+            except (OSError, CladaError) as error:  # an interrupt may come after the rename: the note stays
+                self.forget(name)
+                elsewhere = where == SCRATCH and isinstance(error, OSError) and error.errno in NOT_HERE
+                if not elsewhere:
+                    raise
+            else:
+                break
+        return Name(folder, name)
+
+    def clear(self) -> list[str]:
+        """Remove temporary files of killed processes, or put them back; return the paths that were missing.
+
+        A file goes back if its move was not complete, or if another program saved it at the last moment.
+        """
+        path, restored = self._path(), list[str]()
         try:
-            names = os.listdir(path)
+            names = sorted(filter(_is_abandoned, os.listdir(path)), key=lambda name: not name.endswith(NOTE))
         except OSError:
-            return
-        for name in filter(_is_abandoned, names):
-            entry = os.path.join(path, name)
-            if os.path.islink(entry) and os.path.basename(noted := os.readlink(entry)) == name:
-                _remove(noted)
-            _remove(entry)
+            return []
+        for name in names:
+            entry = Name(None, os.path.join(path, name))
+            try:
+                if not name.endswith(NOTE):
+                    is_done = not os.path.lexists(entry.name + NOTE)
+                else:
+                    note = os.readlink(entry.name)
+                    target = note.split(" ", 3)[-1]
+                    was_missing = not os.path.lexists(target)
+                    is_done = _settle(path, name.removesuffix(NOTE), note)
+                    restored += [target] if was_missing and os.path.lexists(target) else []
+                if is_done:
+                    entry.unlink()
+            except (OSError, ValueError):
+                continue  # the next run will try again
+        return restored
 
     def close(self) -> None:
         """Close the handle."""
@@ -94,16 +162,31 @@ class Scratch:
             os.close(handle)
 
 
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return
+def _settle(directory: str, name: str, note: str) -> bool:
+    """Remove a temporary file by its note, or put it back; return whether that is done."""
+    ours, expected, where, target = note.split(" ", 3)
+    folder = directory if where == SCRATCH else os.path.dirname(target)
+    held = Name(None, os.path.join(folder, name))
+    if ours == NEW:
+        held.unlink()
+        return True
+    return drop(held, Name(None, target), _parse(ours), _parse(expected))
+
+
+def _format(save: Save | None) -> str:
+    return ".".join(map(str, save)) if save else NONE
+
+
+def _parse(text: str) -> Save | None:
+    if text == NONE:
+        return None
+    inode, size, modified = map(int, text.split("."))
+    return inode, size, modified
 
 
 def _is_abandoned(name: str) -> bool:
     """Whether a name is one of ours, and its process is gone."""
-    pid, _, chance = name.removeprefix(LEFTOVER).partition("-")
+    pid, _, chance = name.removeprefix(LEFTOVER).removesuffix(NOTE).partition("-")
     if not name.startswith(LEFTOVER) or len(chance) != 2 * CHANCE:
         return False
     if not (pid.isascii() and pid.isdigit() and len(pid) <= MAX_DIGITS):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
+Save = tuple[int, int, int]  # inode, size, and time of the last save
 Identity = tuple[int, int]  # the device, and the number of the file on it: the same under every name
 
 
@@ -57,7 +58,7 @@ class Stamp(namedtuple("Stamp", "mode inode size modified changed", defaults=(0,
             return None
 
     @property
-    def content(self) -> tuple[int, int, int]:
+    def content(self) -> Save:
         """What differs once the content is saved: other rights and other names do not count."""
         return self.inode, self.size, self.modified
 

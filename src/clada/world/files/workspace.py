@@ -9,8 +9,10 @@ leaves nothing in the workspace, or a file that the next run removes (scratch.py
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import nullcontext
+from functools import partial
 
 from clada.errors import CladaError, from_os_error
 from clada.text.match import Text
@@ -24,10 +26,11 @@ from clada.world.files.content import (
     extend,
 )
 from clada.world.files.directories import HANDLES, Limits
+from clada.world.files.exchange import Move, Name, remove, replace
 from clada.world.files.paths import OUTSIDE, Parts, display_path, early_imports, refuse_early_import
 from clada.world.files.reader import ROOTS, WorkspaceReader, is_root_error
 from clada.world.files.scratch import Scratch
-from clada.world.files.stat import Stamp, entry_of, identity_of, is_same_save, os_errors, refuse_shared
+from clada.world.files.stat import Stamp, entry_of, errno_error, identity_of, os_errors, refuse_shared
 from clada.world.files.tree import walk
 from clada.world.handles import NO_FOLLOW, OWNER_ALL, READ, sync_file
 
@@ -59,8 +62,8 @@ class Workspace(WorkspaceReader):
         self._addition: Addition | None = None  # text to append; not both are set
         self._snapshot: Snapshot | None = None  # saves each file before it is changed
         self.guard: AutorunGuard | None = None  # while an operation is carried out
-        # The stamps that paths must have right before they are changed; other paths may have any.
-        self.expected: dict[Parts, Stamp | None] = {}
+        # The versions that paths must have right before they are changed; other paths may have any.
+        self.expected: dict[Parts, Version | None] = {}
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -181,7 +184,7 @@ class Workspace(WorkspaceReader):
 
             def confirm() -> None:
                 self._directories.confirm(above)
-                if self._snapshot and not self._snapshot.is_as_kept(parts, parent):
+                if self._snapshot and not self._snapshot.is_as_saved(parent):
                     self._snapshot.extend(parts, parent, addition)
 
             done = extend(parent, parts[-1], addition, confirm)
@@ -193,17 +196,23 @@ class Workspace(WorkspaceReader):
         self._directories.confirm(above)
         self._note_change(parts, parent)
 
-    def _note_change(self, parts: Parts, parent: int | None) -> None:
-        """Note that a file was changed, or removed if `parent` is None: what is there by now is not ours."""
+    def _note_change(self, parts: Parts, parent: int | None, stamp: Stamp | None = None) -> None:
+        """Note that a file was changed, or removed if `parent` is None: what is there by now is not ours.
+
+        `stamp` is that of our new file, where it is known: at its path may be a later save by now.
+        """
         self.touched.add(parts)
         if parts in self.expected:
-            self.expected[parts] = None if parent is None else Stamp.at(parts[-1], parent)
+            self.expected[parts] = None if parent is None else Version.at(parent, parts[-1])
         if self._snapshot:
-            self._snapshot.done(parts, parent)
+            self._snapshot.done(parts, parent, stamp)
 
     def _check_expected(self, parts: Parts, parent: int) -> None:
-        """Raise ConcurrentChangeError if a path has another stamp than the expected one, if there is one."""
-        if parts in self.expected and not is_same_save(self.expected[parts], Stamp.at(parts[-1], parent)):
+        """Raise ConcurrentChangeError if another version of a path is there than the expected one."""
+        if parts not in self.expected:
+            return
+        expected = self.expected[parts]
+        if Version.at(parent, parts[-1]) if expected is None else not expected.is_at(parent, parts[-1]):
             raise ConcurrentChangeError("io_error", "changed while it was being put back")
 
     def store(
@@ -242,26 +251,35 @@ class Workspace(WorkspaceReader):
         try:
             parent = self._directories.make(above, check=False)
             target = Target.find(parent, parts[-1], read)
-            folder = display_path(above) if above[:1] == (OUTSIDE,) else os.path.join(self.root, *above)
             self.limits.add(0 if target.old else 1, len(data))
             self._check_expected(parts, parent)
             if self._snapshot:
                 self._snapshot.write(parts, parent, data, mode, given)
             durable = self._snapshot is not None and self._snapshot.durable
-            target = target.replace(scratch=self._scratch, folder=folder, durable=durable, given=given)
-            target.fill(data, mode, lambda: self._confirm_unchanged(parts, parent))
+            target = target.replace(
+                scratch=self._scratch, folder=os.path.dirname(self._path(parts)), durable=durable, given=given
+            )
+            confirm = partial(self._directories.confirm, above)
+            stamp = target.fill(data, mode, lambda: self._expect(parts, parent, read), confirm)
         except (OSError, CladaError) as error:
             raise self._undo_step(error) from None
         self._directories.confirm(above)
-        self._note_change(parts, parent)
+        self._note_change(parts, parent, stamp)
 
-    def _confirm_unchanged(self, parts: Parts, parent: int) -> None:
-        """Raise CladaError if the directory or the file has changed, right before the file is replaced."""
-        self._directories.confirm(parts[:-1])
+    def _path(self, parts: Parts) -> str:
+        return display_path(parts) if parts[:1] == (OUTSIDE,) else os.path.join(self.root, *parts)
+
+    def _expect(self, parts: Parts, parent: int, read: Version | None = None) -> Version | None:
+        """Return the version of a path that may be replaced or removed now; raise if it has changed."""
+        self._check_expected(parts, parent)
         if parts in self.expected:
-            self._check_expected(parts, parent)
-        elif self._snapshot:
-            self._snapshot.confirm(parent)
+            return self.expected[parts]
+        if read:
+            read.confirm(parent, parts[-1])
+            return read
+        if self._snapshot and parts[:1] != (OUTSIDE,):
+            return self._snapshot.confirm(parent)
+        return Version.at(parent, parts[-1])
 
     def make(self, parts: Parts, mode: int = 0o777) -> None:
         """Make a directory in an existing one."""
@@ -287,15 +305,9 @@ class Workspace(WorkspaceReader):
         try:
             handles.append(os.dup(self._directories.make(target[:-1])))
             old, new = handles
-            is_new = self._announce_move((source, old), (target, new))
-            try:
-                _rename(source[-1], target[-1], old, new, is_new=is_new)
-            except (OSError, CladaError):
-                if self._snapshot:
-                    self._snapshot.retract_move()
-                raise
+            self._move((source, old), (target, new))
             if self._snapshot:
-                self._snapshot.moved_all(target)
+                self._snapshot.moved_all()
                 self._snapshot.done(target, new)  # the rename has changed its times
         except (OSError, CladaError) as error:
             raise self._undo_step(error) from None
@@ -307,31 +319,54 @@ class Workspace(WorkspaceReader):
         self.forget()
         self.touched.update((source, target))
 
-    def _announce_move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> bool:
-        """Record a move; once more if another program saves a file of it meanwhile.
+    def _move(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> None:
+        """Record a move, and make it; once more if another program saves a file of it meanwhile."""
 
-        Return whether nothing is at the target. Then the source is looked at last, because the system itself
-        refuses to replace a file that is saved at the target meanwhile. Else the target is looked at last: a
-        save there would be lost, and one at the source is only moved along. Where all is rolled back if
-        something fails, both are safe: the file that is replaced is removed first.
-        """
-        if self._snapshot and self._snapshot.all_or_nothing:
-            moved, replaced = self.entry(old[0]), self.entry(new[0])
-            if moved and replaced and replaced.kind == "file" and moved.identity != replaced.identity:
-                self.unlink(new[0])
-        for _ in range(TRIES):
-            is_new = Stamp.at(new[0][-1], new[1]) is None
-            below = self._save_moved(old, new)
+        def confirm() -> None:
             for parts, parent in (old, new):
                 self._directories.confirm(parts[:-1], parent)
-            last = (new[0], old[0]) if is_new else (old[0], new[0])
-            if self._snapshot is None or all(
-                self._snapshot.is_as_kept(parts, self._directories.handle(parts[:-1]))
-                for parts in (*below, *last)
-            ):
-                return is_new
-            self._snapshot.retract_move()
+
+        try:
+            for _ in range(TRIES):
+                below = self._save_moved(old, new)
+                moved, replaced = self._moved_version(*old), self._moved_version(*new)
+                if moved is None:
+                    raise errno_error(errno.ENOENT)  # it was removed meanwhile
+                move = Move(
+                    Name(old[1], old[0][-1]),
+                    Name(new[1], new[0][-1]),
+                    moved,
+                    replaced,
+                    self._path(old[0]),
+                    confirm,
+                    partial(self._is_complete, new[0], old[0], below),
+                )
+                if self._is_complete(old[0], old[0], below) and move.make(self._scratch):
+                    return
+                if self._snapshot:
+                    self._snapshot.retract_move()
+        except (OSError, CladaError):
+            if self._snapshot:
+                self._snapshot.retract_move()
+            raise
         raise change_error("while it was being moved")
+
+    def _moved_version(self, parts: Parts, parent: int) -> Version | None:
+        """Return the version of a path of a move: as it was saved, or else as it is."""
+        if self._snapshot and self._snapshot.is_moving(parts):
+            return self._snapshot.moved_version(parts)
+        return Version.at(parent, parts[-1])
+
+    def _is_complete(self, top: Parts, source: Parts, below: list[Parts]) -> bool:
+        """Whether a directory that is moved has, at this path, all that was saved of it and nothing else."""
+        if not below or self._snapshot is None:
+            return True
+        there = {parts[len(top) :] for parts, _ in walk(self, top)}
+        return there == {parts[len(source) :] for parts in below} and all(
+            (version := self._snapshot.moved_version(parts)) is not None
+            and version.is_at(self._directories.handle((*top, *parts[len(source) : -1])), parts[-1])
+            for parts in below
+        )
 
     def _save_moved(self, old: tuple[Parts, int], new: tuple[Parts, int]) -> list[Parts]:
         """Save an entry that is moved, the one it replaces, and all entries below it; return the last."""
@@ -361,10 +396,13 @@ class Workspace(WorkspaceReader):
                 self._snapshot.put(parts, parent, state)
             if self._snapshot and self._snapshot.durable and state.kind == "file":
                 sync_file(name, folder)
-            self._confirm_unchanged(parts, parent)
-            if _ctime(name, parent) > started and parts not in self.touched:
+            expected = self._expect(parts, parent)
+            if expected and expected.stamp.changed > started and parts not in self.touched:
                 raise change_error("while the command ran")
-            os.rename(name, name, src_dir_fd=folder, dst_dir_fd=parent)
+            new = Name(folder, name)
+            if not replace(new, Name(parent, name), expected, partial(self._directories.confirm, above)):
+                raise change_error("while the command ran")
+            new.unlink()  # this was the name of the old file
         self._note_change(parts, parent)
 
     def make_link(self, parts: Parts, target: bytes) -> None:
@@ -379,7 +417,20 @@ class Workspace(WorkspaceReader):
 
     def unlink(self, parts: Parts) -> None:
         """Remove a file or a link."""
-        self._change(os.unlink, parts)
+
+        def remove_file(name: str, *, dir_fd: int) -> None:
+            for _ in range(TRIES):
+                expected = self._expect(parts, dir_fd)
+                if expected is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+                if expected.is_directory:
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+                confirm = partial(self._directories.confirm, parts[:-1], dir_fd)
+                if remove(Name(dir_fd, name), expected, self._scratch, self._path(parts), confirm):
+                    return
+            raise change_error("while it was being removed")
+
+        self._change(remove_file, parts)
 
     def remove_directory(self, parts: Parts) -> None:
         """Remove an empty directory."""
@@ -411,7 +462,6 @@ class Workspace(WorkspaceReader):
             self._check_expected(parts, parent)
             if self._snapshot:
                 (self._snapshot.make if action is os.mkdir else self._snapshot.remove)(parts, parent)
-                self._check_expected(parts, parent)  # again, because saving it has taken a while
             action(parts[-1], *rest, dir_fd=parent)
         self._note_change(parts, parent if action is os.mkdir else None)
 
@@ -434,27 +484,6 @@ class Workspace(WorkspaceReader):
             self._note_change(parts, self._directories.handle(parts[:-1]))
         elif self._snapshot:
             self._snapshot.done(ITSELF, self._root)
-
-
-def _rename(source: str, target: str, old: int, new: int, *, is_new: bool) -> None:
-    """Rename an entry; with `is_new`, raise CladaError if something is at the target by now."""
-    if not is_new:
-        os.rename(source, target, src_dir_fd=old, dst_dir_fd=new)
-        return
-    from clada.world.libc import rename_to_new  # here, because ctypes is slow to load
-
-    try:
-        rename_to_new(source, target, old, new)
-    except FileExistsError:
-        raise change_error("at the target while it was being moved") from None
-
-
-def _ctime(name: str, parent: int) -> int:
-    """Return the time of the last change of a file; 0 if there is none."""
-    try:
-        return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ctime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _can_use_proc() -> bool:

@@ -11,8 +11,8 @@ import os
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git.commit import is_off_limits, work_tree_status
 from clada.world.git.git import FATAL, git_call_error
+from clada.world.git.status import is_off_limits, work_tree_status
 from clada.world.secrets.names import is_revealed, looks_secret
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ class Operands(Value):
 NOTHING = Operands()
 
 
-def sorted_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
+def sort_operands(words: Sequence[str], directory: str, git: Git) -> Operands:
     """Return which of the words are revisions, seen from a directory of the work tree; the rest are paths.
 
     As for git, no revision follows a path. Whether a path is there, and inside, is not examined.
@@ -69,7 +69,7 @@ def allowed_command(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the argv and the environment of an allowed git command.
 
-    `arguments` follow the word `git`: the subcommand, its options and, operands that are not paths.
+    `arguments` follow the word `git`: the subcommand, its options, and operands that are not paths.
     `hidden` are paths from the root that it does not show.
     """
     words = [word for word in arguments if word != "--no-pager"]
@@ -176,7 +176,7 @@ VERBOSE = ("-v", "--verbose")  # options with which `status` shows contents
 _LINES, _FOLLOW = "-L", "--follow"
 
 
-def secret_paths(
+def find_secret_paths(
     words: Sequence[str], git: Git, operands: Operands, directory: str, reveal: Sequence[str] = ()
 ) -> list[str]:
     """Return the paths of secret files, seen from the root, whose content a command of git would show.

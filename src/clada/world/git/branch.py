@@ -14,10 +14,9 @@ from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.clock import timestamp
 from clada.world.git.commit import (
-    GITIGNORE,
+    SHORT_HASH,
     Head,
     commit_message,
-    empty_tree,
     make_commit,
     read_author,
     read_head,
@@ -25,8 +24,16 @@ from clada.world.git.commit import (
 from clada.world.git.git import FATAL, git_call_error, hardened_git
 from clada.world.git.index import check, clear_stale_ref_locks, index_copy, locked_index, remove_stale_copies
 from clada.world.git.repository import git_error, head_name, os_errors_as_git_errors
-from clada.world.git.select import Selection
-from clada.world.git.staging import put, put_lines, read_indexed, read_staged, reversal, stage
+from clada.world.git.select import PlannedRun, Selection
+from clada.world.git.staging import (
+    empty_tree,
+    find_reversal,
+    read_indexed,
+    read_staged,
+    set_entries,
+    set_entry_lines,
+    stage,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +49,6 @@ if TYPE_CHECKING:
 
 ME = "me"  # the author that stands for the user
 TRIES = 3  # where the user commits while a commit is being made
-SHORT = 9  # characters of a commit's hash that are shown
 
 
 class _HeadMovedError(Exception):
@@ -94,7 +100,7 @@ class BranchCommits:
         """
         self._repository, self._message = repository, message
         self._author = None if author == ME else read_author(author)
-        self._selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
+        self.selection = Selection(repository, unignored, commit_all=commit_all, uncommitted=uncommitted)
         self._before: _LastCommit | None = None
         self._prepared: tuple[Stamp | None, Found] | None = None  # the index that was read, and the result
         self._unreported: str | None = None  # a commit that was made when an interrupt came
@@ -102,63 +108,26 @@ class BranchCommits:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the user, in order."""
-        return self._selection.notes
-
-    @property
-    def ignored(self) -> frozenset[str]:
-        """Paths below the root that git ignored before the run, if that was asked for."""
-        return self._selection.ignored
-
-    @property
-    def unignored(self) -> frozenset[str]:
-        """Paths that git ignored before an earlier run, and that are untracked now."""
-        return self._selection.unignored
-
-    @property
-    def answers(self) -> frozenset[str]:
-        """Files that are left out, and that git does not track."""
-        return self._selection.answers
+        return self.selection.notes
 
     # Before the run.
 
-    def prepare(
-        self,
-        planned: Sequence[str],
-        *,
-        wide: bool,
-        consent: Callable[[str], bool] | None,
-        stop: int | None = None,
-    ) -> None:
-        """Raise if commits could not be made, as `before` would, which has the same arguments.
+    def prepare(self, run: PlannedRun) -> None:
+        """Raise if commits could not be made, as `before` would.
 
         Nothing is committed. `before` uses the result, unless the index has changed by then.
         """
-        with os_errors_as_git_errors():
-            git = self._ready_git(stop)
-            with index_copy(self._repository, git) as own:
-                ignores = _may_change_ignored(planned, wide=wide)
-                found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
-                self._prepared = own.seen, found
+        with os_errors_as_git_errors(), index_copy(self._repository, self._ready_git(run)) as own:
+            self._prepared = own.seen, self.selection.select_before(own.git, run, own)
 
-    def before(
-        self,
-        planned: Sequence[str],
-        *,
-        wide: bool,
-        consent: Callable[[str], bool] | None,
-        run: int | None = None,
-        stop: int | None = None,
-    ) -> str | None:
-        """Make the commit before the run, and return it; None if none is due. If it raises, none is made.
+    def before(self, run: PlannedRun, number: int | None = None) -> str | None:
+        """Make the commit before the run of this number, and return it; None if none is due.
 
-        planned: the paths below the workspace that file operations name; wide: whether anything else may
-        change too (commands, moves, removals). consent asks a person a yes/no question; None if no person
-        can be asked. stop: a handle that becomes readable when the run must end.
+        If it raises, none is made.
         """
         with os_errors_as_git_errors():
-            git = self._ready_git(stop)
-            ignores = _may_change_ignored(planned, wide=wide)
-            message = self._build_message("pre", run, ())
+            git = self._ready_git(run)
+            message = self._build_message("pre", number, ())
             for _ in range(TRIES):
                 try:
                     with index_copy(self._repository, git) as own:
@@ -167,23 +136,23 @@ class BranchCommits:
                         if prepared and prepared[0] == own.seen:
                             found = prepared[1]
                         else:
-                            found = self._selection.to_record(own.git, planned, consent, own, ignored=ignores)
+                            found = self.selection.select_before(own.git, run, own)
                         return self._commit_before(own, branch, found, message)
                 except _HeadMovedError:
                     continue  # the user was faster
         raise git_error("HEAD moves all the time: no commit was made", "try again")
 
-    def _ready_git(self, stop: int | None) -> Git:
+    def _ready_git(self, run: PlannedRun) -> Git:
         """Return a git that can make commits here; raise if none can be made now."""
         check(self._repository)
-        git = hardened_git(self._repository).replace(stop=stop)
+        git = hardened_git(self._repository).replace(stop=run.stop)
         self._refuse_without_identity(git)
         remove_stale_copies(self._repository)
         return git
 
     def _commit_before(self, own: IndexCopy, branch: str, found: Found, message: str) -> str | None:
         commit, different, paths = found
-        paths = self._selection.checked_out(own.git, paths)
+        paths = self.selection.only_checked_out(own.git, paths)
         head = Head(commit, "")  # its tree is asked for where it matters
         self._before = _LastCommit(branch, head, bool(different), own.seen)
         taken = {*paths, *(path for path, each in different.items() if self._is_taken_in(path, each))}
@@ -192,13 +161,13 @@ class BranchCommits:
         stage(own.git, paths)
         return self._commit(_Draft(own, head, different, message), taken)
 
-    def refuse(self, planned: Sequence[str], consent: Callable[[str], bool] | None) -> None:
+    def refuse(self, run: PlannedRun) -> None:
         """Raise what `before` would raise, and touch nothing."""
         with os_errors_as_git_errors():
             check(self._repository, dry=True)
             git = hardened_git(self._repository, refresh=False)
             self._refuse_without_identity(git)
-            self._selection.to_record(git, planned, consent)
+            self.selection.select_before(git, run)
 
     def _refuse_without_identity(self, git: Git) -> None:
         if self._author is None and git.call("var", "GIT_AUTHOR_IDENT").code != 0:
@@ -282,15 +251,15 @@ class BranchCommits:
 
     def _commit_reversal(self, draft: _Draft, reverts: Sequence[str], names: Sequence[str]) -> str | None:
         """Take these commits back, as far as the undo has done so in the tree."""
-        found = reversal(draft.own.git, reverts, draft.old.commit)
-        undone, selection = set(names), self._selection
+        found = find_reversal(draft.own.git, reverts, draft.old.commit)
+        undone, selection = set(names), self.selection
         if found.gone:
-            commits_gone = ", ".join(commit[:SHORT] for commit in found.gone)
+            commits_gone = ", ".join(commit[:SHORT_HASH] for commit in found.gone)
             selection.note(f"not committed, as what the run had committed is gone from git: {commits_gone}")
-        if left := sorted(undone.intersection(found.changed)):
-            selection.note(f"not committed, as HEAD has something else by now: {selection.listed(left)}")
+        changed = sorted(undone.intersection(found.changed))
+        selection.note_paths("not committed, as HEAD has something else by now", changed)
         taken = {path: entry for path, entry in found.entries.items() if path in undone}
-        put(draft.own.git, taken)
+        set_entries(draft.own.git, taken)
         return self._commit(draft, taken)
 
     def _commit_touched(
@@ -301,11 +270,11 @@ class BranchCommits:
         is_ours: Callable[[str], bool],
     ) -> str | None:
         """Commit the files that the run left, except those that another program has saved since."""
-        selection = self._selection
-        found = selection.to_commit(draft.own.git, names, moved, draft.different)
+        selection = self.selection
+        found = selection.select_after(draft.own.git, names, moved, draft.different)
         paths = [path for path in found if is_ours(selection.below_workspace(path))]
-        if left := sorted(set(found).difference(paths).intersection(names)):
-            selection.note(f"saved by another program meanwhile, and not committed: {selection.listed(left)}")
+        left = sorted(set(found).difference(paths).intersection(names))
+        selection.note_paths("saved by another program meanwhile, and not committed", left)
         stage(draft.own.git, paths)
         if not all(is_ours(selection.below_workspace(path)) for path in paths):
             raise _FileSavedError
@@ -319,7 +288,7 @@ class BranchCommits:
         taken = frozenset(paths)
         if not taken:
             return self._unreported
-        put(git, {path: each.committed for path, each in different.items() if path not in taken})
+        set_entries(git, {path: each.committed for path, each in different.items() if path not in taken})
         tree = git.check_word("write-tree", "--missing-ok")
         if tree == _tree_of(git, draft.old):
             return self._unreported
@@ -363,8 +332,7 @@ class BranchCommits:
             for path, each in different.items()
             if path in replaced and each.indexed.line(path) != lines.get(path)
         ]
-        if paths:
-            self._selection.note(f"staged in part, and committed as a whole: {self._selection.listed(paths)}")
+        self.selection.note_paths("staged in part, and committed as a whole", paths)
 
     def _move(self, new: IndexCopy, lock: IndexLock, draft: _Draft, made: Head) -> None:
         """Set HEAD, and the index with it, even where an interrupt comes between.
@@ -372,7 +340,7 @@ class BranchCommits:
         A run that must end waits for this moment: git that is ended at making a lock can leave it behind.
         """
         git = new.git.replace(stop=None)
-        lock.promise(new, made.commit)
+        lock.record_pending(new, made.commit)
         reason = f"clada: {draft.message.splitlines()[0]}"
         call = ("update-ref", "--create-reflog", "-m", reason, "HEAD", made.commit, draft.old.commit)
         try:
@@ -423,13 +391,9 @@ def _replace_entries(
 ) -> None:
     """Give the paths in the user's index the entries that were committed; all others stay as they are."""
     gone = (f"0 {'0' * digits}\t{path}" for path in paths if path not in committed)
+    # Not flagged ones: git would take their flags away.
     there = [entry for path, entry in committed.items() if path in paths and not entry.is_flagged]
-    put_lines(users, [*gone, *(entry.line for entry in there)])  # git would take the flags of others away
-
-
-def _may_change_ignored(planned: Sequence[str], *, wide: bool) -> bool:
-    """Return whether a run may change which files git ignores."""
-    return wide or any(os.path.basename(path) == GITIGNORE for path in planned)
+    set_entry_lines(users, [*gone, *(entry.line for entry in there)])
 
 
 def _tree_of(git: Git, head: Head) -> str:

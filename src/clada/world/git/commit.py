@@ -1,164 +1,28 @@
-"""The parts of a commit: changes in the work tree, HEAD, messages, and files that cannot be committed.
+"""Makes commits: HEAD, authors, messages; and combines commits at the tip of the branch into one.
 
 Nothing here runs `git add` or `git commit`, which would run filters and hooks and enter nested repositories.
 """
 
 from __future__ import annotations
 
-import os
-from errno import ENAMETOOLONG
-from stat import S_ISDIR, S_ISLNK, S_ISREG
-
 from clada import grammar
 from clada.errors import CladaError
-from clada.text.escape import escape_controls, first_few
+from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.files.paths import is_protected
-from clada.world.git.git import configuration, git_call_error, safe_opener
-from clada.world.git.harden import users_have_filters
+from clada.world.git.git import git_call_error, hardened_git
+from clada.world.git.index import check
+from clada.world.git.repository import git_error, os_errors_as_git_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from clada.world.git.git import Git
     from clada.world.git.repository import Repository
 
 
 NO_IDENTITY = (b"auto-detection is disabled", b"empty ident name")
-STATUS = tuple(
-    "status --porcelain=v2 --branch -z --untracked-files=all --no-renames --ignore-submodules=all".split()
-)
-GITIGNORE = ".gitignore"
-FEW = 50  # paths that git finds in its index faster than it can list the whole of it
-
-
-# Changes.
-
-
-class WorkTreeStatus(Value):
-    """What differs between last commit, index and work tree, as paths below the repository's root."""
-
-    head: str  # the commit that HEAD is; empty before the first one
-    changed: tuple[str, ...] = ()  # in the work tree, against the index
-    untracked: tuple[str, ...] = ()
-    staged: tuple[str, ...] = ()  # in the index, against the commit
-    unmerged: tuple[str, ...] = ()
-    nested: tuple[str, ...] = ()  # repositories of their own, which are left alone
-    ignored: tuple[str, ...] = ()  # files, and directories with a slash at the end; only if asked for
-    announced: tuple[str, ...] = ()  # in the index, without content as yet
-
-
-def work_tree_status(git: Git, prefix: str, *, ignored: bool = False) -> WorkTreeStatus:
-    """Return the changes below the prefix, by one `git status`; with `ignored`, also ignored paths."""
-    limit = [*(["--ignored=matching"] if ignored else []), *(["--", prefix.rstrip("/")] if prefix else [])]
-    found: dict[str, list[str]] = {name: [] for name in WorkTreeStatus.__match_args__[1:]}
-    head: str | None = None
-    for line in os.fsdecode(git.check_output(*STATUS, *limit)).split("\0"):
-        kind, _, rest = line.partition(" ")
-        if kind == "1":
-            _add_tracked(rest, found)
-        elif kind == "?":
-            found["nested" if rest.endswith("/") else "untracked"].append(rest)
-        elif kind == "!":
-            found["ignored"].append(rest)
-        elif kind == "u":
-            found["unmerged"].append(rest.split(" ", 9)[9])
-        elif rest.startswith("branch.oid "):
-            head = rest.partition(" ")[2].removesuffix("(initial)")
-    if head is None:
-        raise CladaError("git_operation_failed", "git does not say where HEAD is", "try again")
-    return WorkTreeStatus(head, **{name: tuple(paths) for name, paths in found.items()})
-
-
-def _add_tracked(fields: str, found: dict[str, list[str]]) -> None:
-    in_index, in_tree, path = fields[0], fields[1], fields.split(" ", 7)[7]
-    if in_index != ".":
-        found["staged"].append(path)
-    if in_tree != ".":
-        found["changed"].append(path)
-    if in_tree == "A":
-        found["announced"].append(path)
-
-
-def is_off_limits(path: str) -> bool:
-    """Return whether undo and stash must leave the path alone: approvals, git's own, and what leads out."""
-    return any(part in {"..", ".", ""} or is_protected(part) for part in path.split("/"))
-
-
-def ignored_files(git: Git, paths: list[str]) -> dict[str, None]:
-    """Return which of these files are ignored and not tracked."""
-    if not paths:
-        return {}
-    # check-ignore cannot be told that names are literal: without ./ a colon in front would be magic
-    stdin = b"".join(os.fsencode(f"./{path}") + b"\0" for path in paths)
-    result = git.call("check-ignore", "-z", "--stdin", stdin=stdin, GIT_LITERAL_PATHSPECS="0")
-    if result.code not in {0, 1}:  # 1: none is
-        raise git_call_error("check-ignore", result)
-    return dict.fromkeys(path[2:] for path in os.fsdecode(result.output).split("\0")[:-1])
-
-
-def with_parents(path: str) -> Iterable[str]:
-    """Return the path and every directory that it is in."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-
-
-class WorkTree:
-    """Reads the status of files without following links, and caches it."""
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self.kinds: dict[str, str] = {"": "directory"}
-        self._listed: set[str] = set()  # directories
-
-    def kind(self, path: str) -> str:
-        """Return file (or link), directory, nested (with a .git), gone, beyond (a link or file), or other."""
-        unknown, above = [], path
-        while above not in self.kinds:
-            unknown.append(above)
-            above = above.rpartition("/")[0]
-        for each in reversed(unknown):
-            self.kinds[each] = self._look(each)
-        return self.kinds[path]
-
-    def _look(self, path: str) -> str:
-        above = self.kinds[path.rpartition("/")[0]]
-        if above != "directory":
-            return above if above in {"gone", "nested"} else "beyond"
-        full = os.path.join(self._root, path)
-        try:
-            mode = os.lstat(full).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return "gone"
-        except OSError as error:
-            if error.errno == ENAMETOOLONG:  # git cannot name it either
-                return "other"
-            raise
-        if S_ISDIR(mode):
-            return "nested" if os.path.lexists(os.path.join(full, ".git")) else "directory"
-        return "file" if S_ISREG(mode) or S_ISLNK(mode) else "other"
-
-    def is_listed(self, path: str) -> bool:
-        """Return whether this is in a directory whose files were returned."""
-        return path.rpartition("/")[0] in self._listed
-
-    def files(self, path: str) -> Iterable[str]:
-        """Return the file, or all files in the directory."""
-        waiting = [path]
-        while waiting:
-            path = waiting.pop()
-            kind = self.kind(path)
-            if kind == "file":
-                yield path
-            elif kind == "directory":
-                self._listed.add(path)
-                names = sorted(os.listdir(os.path.join(self._root, path)), reverse=True)
-                waiting += [f"{path}/{name}" if path else name for name in names]
-
-
-# Committing.
+SHORT_HASH = 7  # characters of a commit's hash that are shown, as by git
 
 
 class Author(Value):
@@ -211,14 +75,8 @@ def make_commit(git: Git, tree: str, parents: tuple[str, ...], text: str, author
     return result.output.decode().strip()
 
 
-def empty_tree(git: Git) -> str:
-    """Return the name of the tree without files, which depends on the repository's hash."""
-    return git.check_word("hash-object", "-t", "tree", "--stdin")
-
-
-MAX_LINES = 100
-MAX_LINE = 200  # characters
-MAX_NAMED = 10  # files that a note names
+MAX_LINES = 100  # upper limit of operations that a message lists
+MAX_LINE = 200  # upper limit of characters of each
 
 
 def commit_message(
@@ -242,132 +100,61 @@ def _shorten(line: str) -> str:
     return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"
 
 
-def listed(paths: Sequence[str]) -> str:
-    """Return some of the paths, and how many more there are."""
-    return first_few(paths, MAX_NAMED)
+# Combining commits.
 
 
-USERS_SCOPES = ("system", "global")
-CLEANING = ("clean", "process")  # the directions of a filter that apply to commits
-PLAIN = ("unspecified", "unset", "set", "", "utf-8", "utf8")  # values of an encoding that change nothing
-FILTERED = ":(top,exclude,attr:!filter)"  # all but those without a filter
-REQUIRED, TRUE = ".required", ("true", "yes", "on", "1")
-MAX_ATTRIBUTES = 1 << 20  # bytes of an attributes file that are examined
+def squash(
+    repository: Repository, hashes: Collection[str], message: str, author: Author | None
+) -> tuple[str, int]:
+    """Replace these commits, which must be the last ones, by one; return it, and how many it replaces.
 
-
-class Unfit(Value):
-    """A file that must not be committed without what applies to it."""
-
-    path: str
-    because: str
-
-
-def unfit_files(
-    repository: Repository,
-    git: Git,
-    present: Sequence[str],
-    planned: Sequence[str] = (),
-    *,
-    dry: bool = False,
-) -> list[Unfit]:
-    """Return which of these files cannot be committed; of planned ones the content is not known yet.
-
-    dry: write nothing into the repository. Git then does not try whether a text survives the way back.
+    Refuses if another commit is among them or above them, or if one of them was pushed. The repository's lock
+    must be held.
     """
-    filters, required = _local_filters(repository), _required_filters(git)
-    if not filters and not required and not _name_encodings(repository, (*present, *planned)):
-        return []
-    files = [path for path in present if not os.path.islink(os.path.join(git.root, path))]
-    coming = [path for path in planned if path not in files]
-    found, works = [], dict[str, bool]()
-    for path, (name, encoding) in _attributes(git, [*files, *coming]).items():
-        if name in required and name not in works:
-            works[name] = _filter_works(git, path)
-        if name in filters:
-            found.append(Unfit(path, f"the repository's own filter {name}"))
-        elif name in required and not works[name]:
-            command = escape_controls(required[name]) or "it has no command"
-            found.append(Unfit(path, f"the filter {name} of your configuration, which fails ({command})"))
-        elif encoding.lower() not in PLAIN and (path in coming or not _can_convert(git, path, dry=dry)):
-            found.append(Unfit(path, f"the encoding {encoding}"))
-    return found
+    with os_errors_as_git_errors():
+        check(repository)
+        git = hardened_git(repository)
+        head = read_head(git)
+        oldest, parents = _check_tip(git, head.commit, hashes)
+        _refuse_pushed(git, oldest)
+        made = make_commit(git, head.tree, parents, message, author)
+        # The tree is that of HEAD, so index and work tree need no change; git refuses if HEAD has moved.
+        reason = f"clada: combine {len(hashes)} commits"
+        result = git.call("update-ref", "--create-reflog", "-m", reason, "HEAD", made, head.commit)
+        if result.code != 0:
+            raise git_call_error("update-ref", result)
+    return made, len(hashes)
 
 
-def filtered_files(git: Git) -> list[str]:
-    """Return the tracked files to which a filter applies; none where git cannot list files."""
-    listed = git.call("ls-files", "-z", "--", FILTERED, GIT_LITERAL_PATHSPECS="0").output
-    return os.fsdecode(listed).split("\0")[:-1]
-
-
-def _local_filters(repository: Repository) -> set[str]:
-    """Return the filters that git itself would run and hardened git does not."""
-    users: dict[str, str] = {}
-    local: dict[str, str] = {}
-    for scope, key, value in configuration(repository):
-        if key.startswith("filter.") and key.endswith(tuple(f".{name}" for name in CLEANING)):
-            (users if scope in USERS_SCOPES else local)[key] = value
-    return {
-        key.split(".", 1)[1].rpartition(".")[0] for key, value in local.items() if users.get(key) != value
-    }
-
-
-def _required_filters(git: Git) -> dict[str, str]:
-    """Return the filters of the user that git insists on, and their commands."""
-    if not users_have_filters():
-        return {}
-    listed = git.call("config", "-z", "--get-regexp", r"^filter\.").output
-    lines = (line.partition("\n") for line in os.fsdecode(listed).split("\0")[:-1])
-    values = {key: value if given else "true" for key, given, value in lines}
-    names = [
-        key.removesuffix(REQUIRED)
-        for key, value in values.items()
-        if key.endswith(REQUIRED) and value in TRUE
-    ]
-    return {
-        name.removeprefix("filter."): values.get(f"{name}.process") or values.get(f"{name}.clean", "")
-        for name in names
-    }
-
-
-def _filter_works(git: Git, path: str) -> bool:
-    """Ask git whether it can apply the filter of a file: to nothing, and nothing is written."""
-    free = git.replace(confinement=None)  # as with all calls that start the user's own programs
-    return free.call("hash-object", "--stdin", f"--path={path}").code == 0
-
-
-def _name_encodings(repository: Repository, paths: Iterable[str]) -> bool:
-    """Return whether an attributes file around these paths speaks of encodings; most speak of none."""
-    directories = {""}
-    for path in paths:
-        above = path.rpartition("/")[0]
-        while above not in directories:
-            directories.add(above)
-            above = above.rpartition("/")[0]
-    places = [os.path.join(repository.root, each, ".gitattributes") for each in directories]
-    return any(
-        b"working-tree-encoding" in _read_attributes(place)
-        for place in (*places, os.path.join(repository.common_dir, "info", "attributes"))
+def _check_tip(git: Git, head: str, hashes: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the oldest of the commits and its parents; refuse if the last commits are not exactly these."""
+    words = (
+        "log",
+        f"--max-count={len(hashes)}",
+        "--format=%H%x00%P%x00%s",
+        "--end-of-options",
+        head or "HEAD",
     )
+    rows = [
+        line.split("\0") for line in git.check_output(*words).decode(errors="replace").split("\n") if line
+    ]
+    for commit, parents, subject in rows:
+        if commit not in hashes:
+            what = (
+                f'commit {commit[:SHORT_HASH]} ("{subject}") is not of these runs, and is above one that is'
+            )
+            raise git_error(what, "name all runs since then, or use git rebase --interactive")
+        if " " in parents:
+            raise git_error(f"commit {commit[:SHORT_HASH]} is a merge", "use git rebase --interactive")
+    if not rows:
+        raise git_error("there is no commit", "git log")
+    return rows[-1][0], tuple(rows[-1][1].split())
 
 
-def _read_attributes(path: str) -> bytes:
-    try:
-        with open(path, "rb", opener=safe_opener) as file:
-            return file.read(MAX_ATTRIBUTES)
-    except OSError:
-        return b""  # as for git, which does not follow links here, either
-
-
-def _attributes(git: Git, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return filter and encoding of each file."""
-    stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    call = ("check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
-    fields = os.fsdecode(git.check_output(*call, stdin=stdin)).split("\0")[:-1]
-    return dict(zip(fields[0::6], zip(fields[2::6], fields[5::6], strict=True), strict=True))
-
-
-def _can_convert(git: Git, path: str, *, dry: bool) -> bool:
-    """Ask git whether it can convert the file for a commit; it may only warn if it cannot."""
-    writing = () if dry else ("-w",)
-    result = git.call("hash-object", *writing, "--path", path, "--", os.path.join(git.root, path))
-    return result.code == 0 and b"error: " not in result.errors
+def _refuse_pushed(git: Git, oldest: str) -> None:
+    """Refuse if a remote branch has the oldest commit: it then has to stay."""
+    words = ("for-each-ref", f"--contains={oldest}", "--format=%(refname:short)", "--count=1", "refs/remotes")
+    if name := git.check_output(*words).decode(errors="replace").strip():
+        raise git_error(
+            f"commit {oldest[:SHORT_HASH]} was pushed: {name} has it", "git log --oneline @{upstream}.."
+        )

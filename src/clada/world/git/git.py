@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from clada.world.git.harden import GitConfinement
     from clada.world.git.repository import Repository
+    from clada.world.processes.run import Captured
     from clada.world.sandbox.landlock import KeptRules
 
 
@@ -35,21 +36,6 @@ SLOW = 3.0  # seconds after which a git call counts as slow
 MOMENT = 0.2  # seconds that a git call has to end by itself when the run must end
 
 
-class GitOutput(Value):
-    """The output of a git process, and its exit code."""
-
-    code: int
-    output: bytes
-    errors: bytes
-
-    @property
-    def complaint(self) -> str:
-        """Its first error message, on one line."""
-        lines = self.errors.decode("utf-8", "surrogateescape").splitlines()
-        errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
-        return escape_controls(errors[0]) if errors else f"exit {self.code}"
-
-
 class Git(Value):
     """Hardened git in one repository; valid until the repository's configuration changes."""
 
@@ -59,7 +45,7 @@ class Git(Value):
     confinement: GitConfinement | None = None
     stop: int | None = None  # a handle that becomes readable when the caller must end
 
-    def call(self, *arguments: str, stdin: bytes = b"", directory: str = "", **variables: str) -> GitOutput:
+    def call(self, *arguments: str, stdin: bytes = b"", directory: str = "", **variables: str) -> Captured:
         """Run git in the root of the work tree, or in another directory of it."""
         argv = (*self.command, "-C", directory or self.root, *arguments)
         given = {**self.variables, **OWN_VARIABLES, **variables}
@@ -106,7 +92,7 @@ def _is_pipe(entry: os.DirEntry[str]) -> bool:
         return False  # it is gone, so git does not wait for it
 
 
-def git_call_error(subcommand: str, result: GitOutput) -> CladaError:
+def git_call_error(subcommand: str, result: Captured) -> CladaError:
     """Return the error for a git call that failed."""
     return CladaError(
         "git_operation_failed",
@@ -144,7 +130,7 @@ def run(  # noqa: PLR0913, PLR0917 (all but the first two are rarely given)
     when_slow: Callable[[], None] | None = None,
     rules: KeptRules | None = None,
     stop: int | None = None,
-) -> GitOutput:
+) -> Captured:
     """Run git to its end, under these rules.
 
     If it takes long, `when_slow` is called once, and may raise to end it; `stop` ends it when it is readable.
@@ -153,13 +139,12 @@ def run(  # noqa: PLR0913, PLR0917 (all but the first two are rarely given)
     """
     slow = (SLOW, when_slow) if when_slow else None
     try:
-        done = capture(argv, variables, stdin=stdin, rules=rules, stop=stop, slow=slow, grace=MOMENT)
+        return capture(argv, variables, stdin=stdin, rules=rules, stop=stop, slow=slow, grace=MOMENT)
     except StoppedError:
         raise CladaError("git_operation_failed", "interrupted while git was at work") from None
     except LostExitCodeError:
         message = "git's exit code is lost: the host process takes it itself"
         raise CladaError("git_operation_failed", message, "let the host keep SIGCHLD") from None
-    return GitOutput(done.code, done.output, done.errors)
 
 
 def safe_opener(path: str, flags: int) -> int:

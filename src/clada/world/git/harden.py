@@ -15,7 +15,7 @@ from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.handles import open_file, read_at_most
 from clada.world.sandbox.landlock import KeptRules, ReadOnly, has_landlock, rules
-from clada.world.sandbox.mounts import is_in
+from clada.world.sandbox.mounts import homebrew_folders, is_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ DISABLED = {
 
 # Keys of the user's configuration that name a file which git then reads; `path` only where it includes one.
 _NAMING = ("excludesfile", "attributesfile", "orderfile")
-_MOST = 32  # files of the user's configuration that are examined
-_LARGEST = 1 << 20  # bytes of each
+_MOST = 100  # files of a configuration, or object directories, that are examined
+_LARGEST_CONFIGURATION = 1 << 20  # bytes of each file that are read
 _HELPERS = ("/usr/lib/git-core", "/usr/libexec/git-core")
 # What replaces a driver of the repository's is started by a shell.
 _SHELL = tuple("/bin/sh /usr/bin/sh /bin/dash /bin/bash /bin/cat /usr/bin/cat".split())
@@ -134,13 +134,13 @@ class GitConfinement(Value):
         return None if self.filters and subcommand not in _UNFILTERED else self.own
 
     def of_reader(self, subcommand: str) -> ReadOnly:
-        """Return how a git command of a document is confined that only looks at things."""
+        """Return how a git command of a document that changes nothing is confined."""
         if self.filters and subcommand not in _UNFILTERED:
             return ReadOnly()
         return ReadOnly(self.reads, execute=self.programs)
 
     def of_stash(self) -> ReadOnly | None:
-        """Return how a git command of a document is confined that writes the work tree."""
+        """Return how a git command of a document that writes the work tree is confined."""
         if self.filters:
             return None
         return _writable(
@@ -202,13 +202,7 @@ def _installation_folders(program: str) -> tuple[str, ...]:
     """Return where git's own programs and libraries are, if it is not the system's."""
     tops = {os.path.dirname(os.path.dirname(path)) for path in (program, os.path.realpath(program))}
     names = ("lib", "lib64", "libexec", "share/git-core")
-    return tuple(
-        f"{top}/{name}" for top in tops - {"/usr", "/"} for name in (*names, *_homebrew_folders(top))
-    )
-
-
-def _homebrew_folders(top: str) -> tuple[str, ...]:
-    return ("Cellar", "opt") if os.path.isdir(f"{top}/Cellar") else ()
+    return tuple(f"{top}/{name}" for top in tops - {"/usr", "/"} for name in (*names, *homebrew_folders(top)))
 
 
 # The user's own configuration.
@@ -219,21 +213,13 @@ def _users_files() -> tuple[tuple[str, ...], bool]:
     home = os.environ.get("HOME", "")
     own = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
     given = os.environ.get("GIT_CONFIG_GLOBAL")
-    left = [given] if given else [f"{home}/.gitconfig", f"{own}/config"]
-    left.append(os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
+    system = os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"
+    users = [given] if given else [f"{home}/.gitconfig", f"{own}/config"]
     found = {f"{own}/ignore": None, f"{own}/attributes": None, "/etc/gitattributes": None}
     filters = False
-    while left and len(found) < _MOST:
-        path = left.pop()
-        if path not in found:
-            found[path] = None
-            text = _read_text(path)
-            filters = filters or "[filter" in text.lower()
-            for named, included in _named_files(text, path, home):
-                if included:
-                    left.append(named)
-                else:
-                    found[named] = None
+    for path, text, named in _configurations([*users, system]):
+        found |= dict.fromkeys((path, *named))
+        filters = filters or "[filter" in text.lower()
     return tuple(found), filters
 
 
@@ -242,22 +228,28 @@ def users_have_filters() -> bool:
     return _users_files()[1]
 
 
-def configured_files(left: Iterable[str]) -> Iterable[str]:
-    """Yield the files that these configurations name, and those that they include."""
-    waiting, seen = list(left), set[str]()
+def configured_files(paths: Iterable[str]) -> Iterable[str]:
+    """Return the files that these configurations name, and those that they include."""
+    return (name for _path, _text, named in _configurations(paths) for name in named)
+
+
+def _configurations(paths: Iterable[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield these configurations and those that they include: the path, the text, and the files it names."""
+    home, waiting, seen = os.environ.get("HOME", ""), list(paths), set[str]()
     while waiting and len(seen) < _MOST:
-        path = waiting.pop()
+        path = waiting.pop(0)
         if path not in seen:
             seen.add(path)
-            for named, included in _named_files(_read_text(path), path, os.environ.get("HOME", "")):
-                yield named
-                waiting += [named] if included else []
+            text = _read_text(path)
+            named = list(_named_files(text, path, home))
+            waiting += [name for name, included in named if included]
+            yield path, text, [name for name, _included in named]
 
 
 def _read_text(path: str) -> str:
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            return os.fsdecode(file.read(_LARGEST))
+            return os.fsdecode(file.read(_LARGEST_CONFIGURATION))
     except OSError:
         return ""
 
@@ -310,12 +302,11 @@ def is_inside(path: str, directory: str) -> bool:
 
 
 KEY = "clada.alternates"  # of the user's own git configuration: a path, once or more often
-_LARGEST = 1 << 16  # bytes of such a file
-_MOST = 100  # object directories, those of others included
+_LARGEST_ALTERNATES = 1 << 16  # bytes of a list of object directories
 _lent: dict[str, str] = {}  # by git directories that this process has made: whose objects they have
 
 
-def lend(objects: str, git_dir: str) -> None:
+def lend_objects(objects: str, git_dir: str) -> None:
     """Let a git directory that was made by this process have the objects of another repository."""
     _lent[git_dir] = os.path.realpath(objects)
 
@@ -353,11 +344,12 @@ def _read_alternates(objects: str) -> Iterator[str]:
     except (FileNotFoundError, NotADirectoryError):
         return
     try:
-        data = read_at_most(handle, _LARGEST + 1)
+        data = read_at_most(handle, _LARGEST_ALTERNATES + 1)
     finally:
         os.close(handle)
     for line in os.fsdecode(data).split("\n"):
-        if len(data) > _LARGEST or line.startswith('"') or "\0" in line:  # which git reads in its own way
+        # git reads a quoted line in its own way.
+        if len(data) > _LARGEST_ALTERNATES or line.startswith('"') or "\0" in line:
             message = f"{escape_controls(path)} is not as git writes it"
             raise CladaError("git_operation_failed", message, "look at it, and repair it")
         if line and not line.startswith("#"):

@@ -145,7 +145,7 @@ class IndexLock(Value):
 
     handle: int
 
-    def promise(self, new: IndexCopy, commit: str) -> None:
+    def record_pending(self, new: IndexCopy, commit: str) -> None:
         """Record that this copy becomes the index as soon as HEAD is this commit."""
         os.write(self.handle, f" {commit} {os.path.basename(new.path)}\n".encode())
 
@@ -181,9 +181,7 @@ def _link_when_free(repository: Repository, made: str, path: str) -> None:
                 pause()
         else:
             return
-    message = f"another git process holds {escape_controls(path)}"
-    remedy = "wait for it (where none is running any more, remove that file)"
-    raise CladaError("git_operation_failed", message, remedy)
+    raise _held_error(path)
 
 
 def clear_stale_lock_of(workspace: str) -> None:
@@ -203,11 +201,11 @@ def clear_stale_lock(repository: Repository) -> bool:
     match read_stale_lock(repository):
         case None:
             return False
-        case [commit, name] if name.endswith("\n") and _is_promise(commit, name.rstrip("\n")):
+        case [commit, name] if name.endswith("\n") and _is_pending(commit, name.rstrip("\n")):
             clear_stale_ref_locks(repository, commit)
-            _keep_promise(repository, commit, os.path.join(repository.git_dir, "clada", name.rstrip("\n")))
+            _finish_commit(repository, commit, os.path.join(repository.git_dir, "clada", name.rstrip("\n")))
         case _:
-            pass  # it was killed before it had anything to put in place
+            pass  # it was killed before it had prepared an index
     _unlink(_lock_path(repository))
     return True
 
@@ -253,12 +251,12 @@ def read_stale_lock(repository: Repository) -> list[str] | None:
     return words[3:]
 
 
-def _is_promise(commit: str, name: str) -> bool:
+def _is_pending(commit: str, name: str) -> bool:
     return name.startswith(PREFIX) and HEX.issuperset(commit) and HEX.issuperset(name.removeprefix(PREFIX))
 
 
-def _keep_promise(repository: Repository, commit: str, prepared: str) -> None:
-    """Put the prepared index in its place, if HEAD has become the commit that it was prepared for."""
+def _finish_commit(repository: Repository, commit: str, prepared: str) -> None:
+    """Make the prepared index the user's, if HEAD has become the commit that it was prepared for."""
     head = hardened_git(repository).call("rev-parse", "-q", "--verify", "HEAD")
     if head.output.decode().strip() == commit and os.path.isfile(prepared):
         os.rename(prepared, _users_index(repository))
@@ -290,7 +288,7 @@ def _unlink(path: str) -> None:
 def check(repository: Repository, *, dry: bool = False) -> None:
     """Raise CladaError if a commit cannot be made now, or would interfere with a merge, rebase and the like.
 
-    dry: only look, and leave the lock that a killed clada has left.
+    dry: change nothing, and leave the lock of a killed clada.
     """
     with os_errors_as_git_errors():
         check_identity(repository)
@@ -325,7 +323,11 @@ def _wait_for_git_lock(path: str) -> None:
         if not os.path.lexists(path):
             return
         pause()
-    raise git_error(
+    raise _held_error(path)
+
+
+def _held_error(path: str) -> CladaError:
+    return git_error(
         f"another git process holds {escape_controls(path)}",
         "wait for it (where none is running any more, remove that file)",
     )

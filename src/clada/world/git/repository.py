@@ -23,6 +23,7 @@ from clada.world.git.harden import (
     refuse_others,
 )
 from clada.world.locks import RepositoryLock
+from clada.world.sandbox.guard import IN_GIT_DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Repository(Value):
         self, timeout: float, waiting: Callable[[], None] | None = None, stop: int | None = None
     ) -> RepositoryLock:
         """Return the lock that every run in this repository holds, in all of its work trees."""
-        return RepositoryLock(os.path.join(self.common_dir, "clada"), timeout, waiting, stop)
+        return RepositoryLock(os.path.join(self.common_dir, "clada", "lock"), timeout, waiting, stop)
 
 
 @contextmanager
@@ -162,20 +163,21 @@ def _root(workspace: str) -> str:
             raise git_error(
                 f"{escape_controls(entry)} is a symbolic link", "work where the repository really is"
             )
-        if S_ISREG(mode) or (S_ISDIR(mode) and _looks_like_git_dir(entry)):
+        if S_ISREG(mode) or (S_ISDIR(mode) and looks_like_git_dir(entry)):
             return directory
         above = os.path.dirname(directory)
         if above == directory or os.lstat(above).st_dev != device:
             break
         directory = above
-    if _looks_like_git_dir(workspace):
+    if looks_like_git_dir(workspace):
         raise git_error(BARE, WORK_IN_A_CLONE)
     message = f"not a git repository: {escape_controls(workspace)}"
     raise (CladaError if is_damaged else NoRepositoryError)("git_operation_failed", message, "git init")
 
 
-def _looks_like_git_dir(path: str) -> bool:
-    return all(os.path.lexists(os.path.join(path, name)) for name in ("HEAD", "objects", "refs"))
+def looks_like_git_dir(path: str) -> bool:
+    """Return whether a directory has the entries by which git recognises one of its own."""
+    return all(os.path.lexists(os.path.join(path, name)) for name in IN_GIT_DIRECTORY)
 
 
 def _git_dir(root: str) -> str:
@@ -208,7 +210,7 @@ def _common_dir(root: str, git_dir: str) -> str:
         message = f"{escape_controls(pointer)} leads to another git directory"
         raise git_error(f"{message}, as only a linked work tree's may", "look at it, and remove it")
     common = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
-    if os.path.dirname(git_dir) != os.path.join(common, "worktrees") or not _looks_like_git_dir(common):
+    if os.path.dirname(git_dir) != os.path.join(common, "worktrees") or not looks_like_git_dir(common):
         message = f"{escape_controls(git_dir)} is not of a work tree of {escape_controls(common)}"
         raise git_error(message, "run git worktree repair there, or remove the .git file here")
     return common

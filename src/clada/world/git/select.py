@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.text.escape import escape_controls
-from clada.world.git.commit import (
+from clada.text.escape import escape_controls, first_few
+from clada.values import Value
+from clada.world.git.filters import filtered_files, unfit_files
+from clada.world.git.git import hardened_git
+from clada.world.git.repository import git_error, knows_workspace
+from clada.world.git.staging import GITLINK, outside_submodules, read_indexed, read_staged, remove_missing
+from clada.world.git.status import (
     WorkTree,
     WorkTreeStatus,
-    filtered_files,
     ignored_files,
-    listed,
-    unfit_files,
     with_parents,
     work_tree_status,
 )
-from clada.world.git.git import hardened_git
-from clada.world.git.repository import git_error, knows_workspace
-from clada.world.git.staging import GITLINK, outside_submodules, read_indexed, read_staged, take_out_gone
 from clada.world.secrets.names import looks_secret
 
 TYPE_CHECKING = False
@@ -32,8 +31,23 @@ if TYPE_CHECKING:
 
 
 LARGE = 10 << 20  # bytes of an untracked file that is not committed unasked
+MAX_NAMED = 10  # files that a note names
 MANY = 500  # untracked files that are committed unasked, at most
 SNAPSHOTS = "use --record=snapshots"
+
+
+class PlannedRun(Value):
+    """What is known of a run before it changes anything."""
+
+    paths: Sequence[str] = ()  # below the workspace, which file operations name
+    wide: bool = False  # whether anything else may change too, by commands, moves and removals
+    consent: Callable[[str], bool] | None = None  # asks a person a yes/no question, if one can be asked
+    stop: int | None = None  # a handle that becomes readable when the run must end
+
+    @property
+    def may_change_ignored(self) -> bool:
+        """Whether the run may change which files git ignores."""
+        return self.wide or any(os.path.basename(path) == ".gitignore" for path in self.paths)
 
 
 class Selection:
@@ -47,7 +61,7 @@ class Selection:
         commit_all: bool,
         uncommitted: frozenset[str] = frozenset(),
     ) -> None:
-        self.notes: tuple[str, ...] = ()  # for the person, in order
+        self.notes: tuple[str, ...] = ()  # for the user, in order
         self.ignored: frozenset[str] = frozenset()  # files and directories that were ignored before the run
         self.unignored = unignored  # the same, before an earlier run
         self.answers = frozenset[str]()  # those of `uncommitted` that are untracked
@@ -56,22 +70,17 @@ class Selection:
 
     # Before the run.
 
-    def to_record(
-        self,
-        git: Git,
-        planned: Sequence[str],
-        consent: Callable[[str], bool] | None,
-        own: IndexCopy | None = None,
-        *,
-        ignored: bool = False,
+    def select_before(
+        self, git: Git, run: PlannedRun, own: IndexCopy | None = None
     ) -> tuple[str, dict[str, Staged], list[str]]:
         """Return HEAD, the staged entries, and the files that the commit before the run takes from the tree.
 
-        Raise what keeps it from being made. own: the index of this git; without one, nothing is written.
-        ignored: whether to remember ignored paths.
+        Raise what keeps it from being made. own: the index of this git; without one, nothing is written, and
+        ignored paths are not remembered.
         """
         _refuse_unknown_workspace(self._repository, git)
         try:
+            ignored = own is not None and run.may_change_ignored
             found = work_tree_status(git, self._repository.prefix, ignored=ignored)
         except CladaError:
             self._refuse_unfit(git, filtered_files(git), (), dry=True)  # git says less of that
@@ -81,9 +90,9 @@ class Selection:
         self.answers = self._uncommitted.intersection(found.untracked).union(elsewhere)
         nothing = own is not None and _is_as_committed(self._repository, own, found)
         different = {} if nothing else read_staged(git, found.head)
-        paths = self._to_stage(found, different)
-        self._refuse_unfit(git, paths, planned, dry=own is None)
-        self._ask_about_many(found.untracked, paths, consent)
+        paths = self._files_to_stage(found, different)
+        self._refuse_unfit(git, paths, run.paths, dry=own is None)
+        self._ask_about_many(found.untracked, paths, run.consent)
         self.ignored = frozenset(path.rstrip("/") for path in found.ignored)
         return found.head, different, paths
 
@@ -96,25 +105,24 @@ class Selection:
                 place for place in self.unignored if place in there or not place.startswith(prefix)
             )
 
-    def _to_stage(self, found: WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
+    def _files_to_stage(self, found: WorkTreeStatus, different: Mapping[str, Staged]) -> list[str]:
         """Return the files to stage for the commit before the run."""
         for path in found.nested:
             self.note(
                 f"{escape_controls(self.below_workspace(path))} is a repository of its own: not recorded"
             )
-        held = self._held(different, (*found.changed, *found.untracked))
-        new = [path for path in found.untracked if path not in held and path not in self._uncommitted]
-        kept_out = self._kept_out(new)
-        return [path for path in (*found.changed, *new) if path not in held and path not in kept_out]
+        taken_out = self._find_taken_out(different, (*found.changed, *found.untracked))
+        new = [path for path in found.untracked if path not in taken_out and path not in self._uncommitted]
+        left_out = self._find_left_out(new)
+        return [path for path in (*found.changed, *new) if path not in taken_out and path not in left_out]
 
-    def checked_out(self, git: Git, paths: list[str]) -> list[str]:
+    def only_checked_out(self, git: Git, paths: list[str]) -> list[str]:
         """Return these files without those that are gone because they are not checked out."""
         if not self._repository.is_sparse:
             return paths
         gone = [path for path in paths if not os.path.lexists(os.path.join(git.root, path))]
-        left = take_out_gone(git, gone)
-        if left:
-            self.note(f"outside of the sparse checkout, and not removed: {self.listed(left)}")
+        left = remove_missing(git, gone)
+        self.note_paths("outside of the sparse checkout, and not removed", left)
         return [path for path in paths if path not in left]
 
     def _refuse_unfit(self, git: Git, paths: Sequence[str], planned: Sequence[str], *, dry: bool) -> None:
@@ -143,7 +151,7 @@ class Selection:
 
     # After the run.
 
-    def to_commit(
+    def select_after(
         self,
         git: Git,
         names: Sequence[str],
@@ -159,14 +167,14 @@ class Selection:
         except CladaError:  # git refuses what is in a submodule, checked out or not
             present = outside_submodules(git, present)
             ignored = ignored_files(git, present)
-        held = self._held(different, present)
-        present = [path for path in present if path not in ignored and path not in held]
+        taken_out = self._find_taken_out(different, present)
+        present = [path for path in present if path not in ignored and path not in taken_out]
         own = self._uncommitted.intersection(present)
-        suspects = [path for path in present if path not in own and self._is_suspect(path, moved)]
+        suspects = [path for path in present if path not in own and self._stays_untracked(path, moved)]
         known = read_indexed(git, [*absent, *suspects, *own])
-        kept_out = self._kept_out([path for path in suspects if path not in known], moved)
-        kept_out |= own.difference(known)
-        present = [path for path in present if path not in kept_out]
+        left_out = self._find_left_out([path for path in suspects if path not in known], moved)
+        left_out |= own.difference(known)
+        present = [path for path in present if path not in left_out]
         unfit = {each.path: each.because for each in unfit_files(self._repository, git, present)}
         for path, because in unfit.items():
             shown = escape_controls(self.below_workspace(path))
@@ -180,19 +188,18 @@ class Selection:
 
     # What stays out.
 
-    def _held(self, different: Mapping[str, Staged], paths: Iterable[str]) -> set[str]:
+    def _find_taken_out(self, different: Mapping[str, Staged], paths: Iterable[str]) -> set[str]:
         """Return which files the user took out of the index, or only announced: the tree does not decide."""
-        held = {path for path in paths if path in different and different[path].is_taken_out}
-        present = sorted(path for path in held if os.path.lexists(os.path.join(self._repository.root, path)))
+        taken_out = {path for path in paths if path in different and different[path].is_taken_out}
+        root = self._repository.root
+        present = sorted(path for path in taken_out if os.path.lexists(os.path.join(root, path)))
         announced = [path for path in present if different[path].announced]
         removed = [path for path in present if not different[path].announced]
-        if announced:
-            self.note(f"not committed, because git add -N only announces them: {self.listed(announced)}")
-        if removed:
-            self.note(f"not committed, as you have taken them out of the index: {self.listed(removed)}")
-        return held
+        self.note_paths("not committed, because git add -N only announces them", announced)
+        self.note_paths("not committed, as you have taken them out of the index", removed)
+        return taken_out
 
-    def _is_suspect(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
+    def _stays_untracked(self, path: str, moved: Sequence[tuple[str, str]]) -> bool:
         """Return whether a file stays off the branch, unless it is tracked."""
         if self._was_ignored(path, moved):
             return True
@@ -212,38 +219,36 @@ class Selection:
         places = [path, *(old + path[len(new) :] for old, new in moved if f"{path}/".startswith(f"{new}/"))]
         return any(not self.ignored.isdisjoint(with_parents(place)) for place in places)
 
-    def _kept_out(self, untracked: Sequence[str], moved: Sequence[tuple[str, str]] = ()) -> set[str]:
+    def _find_left_out(self, untracked: Sequence[str], moved: Sequence[tuple[str, str]] = ()) -> set[str]:
         """Return which of these files stay off the branch, and say so."""
         ignored = [path for path in untracked if self._was_ignored(path, moved)]
-        if ignored:
-            self.note(f"left untracked, as git ignored them before the run: {self.listed(ignored)}")
-        rest = [path for path in untracked if path not in ignored and self._is_suspect(path, moved)]
+        self.note_paths("left untracked, as git ignored them before the run", ignored)
+        rest = [path for path in untracked if path not in ignored and self._stays_untracked(path, moved)]
         earlier = [path for path in rest if self._was_ignored_earlier(path)]
         reasons = {
             "git ignored them before an earlier run": earlier,
             "they look like secrets or are over 10 MB": [path for path in rest if path not in earlier],
         }
         for why, paths in reasons.items():
-            if paths:
-                self.note(
-                    f"left untracked, as {why} (--commit-all takes them in): {self.listed(sorted(paths))}"
-                )
+            self.note_paths(f"left untracked, as {why} (--commit-all takes them in)", sorted(paths))
         return {*ignored, *rest}
 
     # Words.
 
+    def note_paths(self, text: str, paths: Sequence[str]) -> None:
+        """Tell the user something about some of the paths, if there are any."""
+        if paths:
+            named = first_few([self.below_workspace(path) for path in paths], MAX_NAMED)
+            self.note(f"{text}: {named}")
+
     def note(self, note: str) -> None:
-        """Tell the person something, once."""
+        """Tell the user something, once."""
         if note not in self.notes:
             self.notes = (*self.notes, note)
 
     def below_workspace(self, path: str) -> str:
         """Return a path of the repository as one below the workspace."""
         return path.removeprefix(self._repository.prefix)
-
-    def listed(self, paths: Sequence[str]) -> str:
-        """Return some of the paths, and how many more there are."""
-        return listed([self.below_workspace(path) for path in paths])
 
 
 def _refuse_unknown_workspace(repository: Repository, git: Git) -> None:
@@ -308,7 +313,8 @@ def _add(repository: Repository, paths: Sequence[str]) -> list[str]:
 
 def _below_root(repository: Repository, path: str) -> str:
     """Return a path from the root of the repository, a directory's with a slash; empty if it is outside."""
-    below = os.path.relpath(_real(path), repository.root)
+    directory, name = os.path.split(os.path.abspath(path))
+    below = os.path.relpath(os.path.join(os.path.realpath(directory), name), repository.root)
     if below == ".." or below.startswith("../") or "\n" in below:
         return ""
     return f"{below}/" if os.path.isdir(path) else below
@@ -316,11 +322,6 @@ def _below_root(repository: Repository, path: str) -> str:
 
 def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-
-
-def _real(path: str) -> str:
-    directory, name = os.path.split(os.path.abspath(path))
-    return os.path.join(os.path.realpath(directory), name)
 
 
 def _escape(path: str) -> str:

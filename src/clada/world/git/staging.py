@@ -7,9 +7,9 @@ import os
 from clada.errors import CladaError
 from clada.text.escape import escape_controls
 from clada.values import Value
-from clada.world.git.commit import FEW, WorkTree, empty_tree, with_parents
 from clada.world.git.git import git_call_error, hardened_git
 from clada.world.git.repository import NoRepositoryError, find
+from clada.world.git.status import FEW, WorkTree, with_parents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ def read_staged(git: Git, commit: str) -> dict[str, Staged]:
     return found
 
 
+def empty_tree(git: Git) -> str:
+    """Return the name of the tree without files, which depends on the repository's hash."""
+    return git.check_word("hash-object", "-t", "tree", "--stdin")
+
+
 def _differences(raw: bytes) -> Iterator[tuple[str, str, IndexEntry, IndexEntry]]:
     """Yield each path that differs, in which way, and the entries before and after."""
     parts = os.fsdecode(raw).split("\0")[:-1]
@@ -100,7 +105,7 @@ class Reversal(Value):
     gone: list[str]
 
 
-def reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
+def find_reversal(git: Git, made: Sequence[str], head: str) -> Reversal:
     """Return what takes these commits back, the newest first."""
     entries: dict[str, IndexEntry] = {}
     changed, gone = list[str](), list[str]()
@@ -187,7 +192,7 @@ def _stage_plain(git: Git, paths: Sequence[str]) -> None:
         raise git_call_error("update-index", result)
 
 
-def take_out_gone(git: Git, paths: Sequence[str]) -> list[str]:
+def remove_missing(git: Git, paths: Sequence[str]) -> list[str]:
     """Take files out that are gone from the tree; return those that git itself would leave in.
 
     They are outside of the sparse checkout, and so merely not checked out.
@@ -237,13 +242,13 @@ def outside_submodules(git: Git, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if nested.isdisjoint(with_parents(path))]
 
 
-def put(git: Git, entries: Mapping[str, IndexEntry]) -> None:
+def set_entries(git: Git, entries: Mapping[str, IndexEntry]) -> None:
     """Give these paths these entries, or none."""
     gone_first = sorted(entries.items(), key=lambda item: item[1].is_there)
-    put_lines(git, (f"{entry.mode} {entry.name}\t{path}" for path, entry in gone_first))
+    set_entry_lines(git, (f"{entry.mode} {entry.name}\t{path}" for path, entry in gone_first))
 
 
-def put_lines(git: Git, lines: Iterable[str]) -> None:
+def set_entry_lines(git: Git, lines: Iterable[str]) -> None:
     """Give paths the entries that these lines say, as git prints them."""
     stdin = _lines(lines)
     if stdin:

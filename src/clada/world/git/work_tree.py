@@ -17,7 +17,7 @@ from clada.text.escape import escape_controls
 from clada.world.files.stat import identity_of
 from clada.world.git import repository
 from clada.world.git.git import git_call_error, hardened_git, run
-from clada.world.git.harden import KEPT, OWN_VARIABLES, lend
+from clada.world.git.harden import KEPT, OWN_VARIABLES, lend_objects
 from clada.world.git.repository import Repository, os_errors_as_git_errors
 from clada.world.handles import make_directory, remove_tree
 
@@ -55,7 +55,7 @@ def _git_dir(repo: str) -> str:
         raise CladaError("git_operation_failed", f"there is no repository {escape_controls(repo)}")
     if os.path.lexists(os.path.join(repo, ".git")):
         return repository.find(repo).common_dir
-    if all(os.path.lexists(os.path.join(repo, name)) for name in ("HEAD", "objects", "refs")):
+    if repository.looks_like_git_dir(repo):
         return os.path.realpath(repo)
     raise CladaError(
         "git_operation_failed",
@@ -92,7 +92,7 @@ def _make_git_dir(path: str, source: str, commit: str) -> None:
     sha256 = len(commit) == SHA256
     _write(f"{path}/config", _CONFIG.format(version=int(sha256)) + (_SHA256 if sha256 else ""))
     _write(f"{path}/objects/info/alternates", f"{source}/objects\n")
-    lend(f"{source}/objects", path)
+    lend_objects(f"{source}/objects", path)
     _write(f"{path}/HEAD", f"{commit}\n")
     try:  # the history of a shallow clone ends somewhere
         with open(f"{source}/shallow", encoding="ascii") as file:

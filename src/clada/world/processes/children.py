@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     class Child(Protocol):
         """What `processes.run` needs of a child."""
 
-        handle: int  # becomes readable when there is something to look at; -1 where the system has none
+        handle: int  # becomes readable when `has_ended` may return true; -1 where the system has none
 
         def has_ended(self) -> bool:
             """Return whether the program has ended; called when the handle is readable."""
@@ -35,7 +35,12 @@ if TYPE_CHECKING:
             """Return the exit code; raise CladaError if there is none. Call it once, after the output."""
 
 
-_MOMENT = 0.001
+SIGTERM, SIGKILL = 15, 9  # the same everywhere; importing signal costs start-up
+_SIGSTOP = 19  # on Linux, and only used there
+GRACE = 0.5  # seconds between SIGTERM and SIGKILL
+GIVE_UP_AFTER = 10.0  # seconds; what still lives then (another user's, stuck in the kernel) cannot be killed
+_STEP = 0.005  # seconds between two attempts to kill
+_MOMENT = 0.001  # seconds between two questions whether a group is gone
 MARK = "CLADA_COMMAND"  # the variable by which a command's processes are found if its supervisor is killed
 
 
@@ -191,11 +196,7 @@ class PipedChildren:
         return self._children[-1].exit_code()
 
 
-SIGTERM, SIGKILL = 15, 9  # the same everywhere; importing signal costs start-up
-_SIGSTOP = 19  # on Linux, and only used there
-GRACE = 0.5  # seconds between SIGTERM and SIGKILL
-GIVE_UP_AFTER = 10.0  # seconds; what still lives then (another user's, stuck in the kernel) cannot be killed
-_STEP = 0.005
+# The processes that a program has started.
 
 
 def descendants(pid: int) -> list[int]:

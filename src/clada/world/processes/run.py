@@ -1,12 +1,10 @@
 """Runs a program to its end: streams its output in safe lines, limits it, and leaves no process behind.
 
-    result = run(["npm", "test"], Launcher(os.environ), directory=handle, timeout=30.0,
-                 emit=printed.extend, path=search_path(os.environ))
+    options = RunOptions(handle, 30.0, printed.extend, path=search_path(os.environ))
+    result = run(["npm", "test"], Launcher(os.environ), options)
 
-`emit` gets lines without their line breaks, with control characters escaped, as many as came at once. The
-time that it waits does not count as time of the program. Once it returns true, further output is discarded.
-`mask` removes secrets from each line first. `stop` is a handle that becomes readable when the run must end
-early. A program that cannot be started raises CladaError("exec_failed").
+A program that cannot be started raises CladaError("exec_failed"). `capture` is for programs whose output is
+not for the report, such as git.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ import select
 import stat
 import sys
 import time
-from functools import partial
 
 from clada.errors import CladaError
+from clada.text.escape import escape_controls
 from clada.values import Value
 from clada.world.handles import write
 from clada.world.processes.children import (
@@ -36,7 +34,7 @@ from clada.world.processes.supervise import SupervisedChild, start_supervisor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import NotRequired, TypedDict, TypeVar, Unpack
+    from typing import TypeVar
 
     from clada.world.processes.children import Child
     from clada.world.processes.output import Emit, OutputMask
@@ -44,21 +42,27 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-    class RunOptions(TypedDict):
-        """How a program runs; see the top of this module."""
-
-        directory: int
-        timeout: float | None
-        emit: Emit
-        stop: NotRequired[int | None]
-        path: NotRequired[Sequence[str]]
-        mask: NotRequired[OutputMask | None]
-
 
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
 _LINUX = sys.platform == "linux"
 _ATTEMPTS = 16  # to set up a sandbox: a file that it has to cover can vanish at that moment
 _POLL_MS = 20  # between looks at a child, where the system cannot wake us when it ends
+
+
+class RunOptions(Value):
+    """How a program runs, or several in a pipeline.
+
+    `emit` gets lines without their line breaks, with control characters escaped, as many as came at once. The
+    time that it waits does not count as time of the program. Once it returns true, further output is
+    discarded.
+    """
+
+    directory: int  # a handle
+    timeout: float | None  # seconds
+    emit: Emit
+    stop: int | None = None  # a handle that becomes readable when the run must end early
+    path: Sequence[str] = SYSTEM_PATH  # directories to search for the program
+    mask: OutputMask | None = None  # removes secrets from each line before it is emitted
 
 
 class ProcessResult(Value):
@@ -100,21 +104,12 @@ def search_path(environment: Mapping[str, str]) -> Sequence[str]:
     return environment["PATH"].split(":") if environment.get("PATH") else SYSTEM_PATH
 
 
-def run(argv: Sequence[str], launcher: Launcher, **options: Unpack[RunOptions]) -> ProcessResult:
+def run(argv: Sequence[str], launcher: Launcher, options: RunOptions) -> ProcessResult:
     """Run a program until it ends, is stopped or takes too long; then nothing it started is alive."""
-    return run_pipeline([(argv, launcher)], **options)
+    return run_pipeline([(argv, launcher)], options)
 
 
-def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and named; see RunOptions)
-    programs: Sequence[tuple[Sequence[str], Launcher]],
-    *,
-    directory: int,
-    timeout: float | None,
-    emit: Emit,
-    stop: int | None = None,
-    path: Sequence[str] = SYSTEM_PATH,
-    mask: OutputMask | None = None,
-) -> ProcessResult:
+def run_pipeline(programs: Sequence[tuple[Sequence[str], Launcher]], options: RunOptions) -> ProcessResult:
     """Run programs at once, each reading the output of the one before, until all have ended.
 
     Time and output are those of all together; the exit code is that of the last one. Only a single program
@@ -124,12 +119,13 @@ def run_pipeline(  # noqa: PLR0913 (each is a plain fact about one run, and name
     try:
         specs = []
         for argv, launcher in programs:
-            program = find_program(argv[0], path)
-            _refuse_directory(argv[0], directory)
-            spec = SpawnSpec(program, argv, launcher.environment, directory, cpu_seconds=timeout)
+            program = find_program(argv[0], options.path)
+            _refuse_directory(argv[0], options.directory)
+            spec = SpawnSpec(
+                program, argv, launcher.environment, options.directory, cpu_seconds=options.timeout
+            )
             specs.append((spec, launcher))
-        start = partial(_start_pipeline, specs)
-        result, tail = _retry(lambda: _run_once(start, last.listen(emit), timeout, stop, mask))
+        result, tail = _retry(lambda: _run_once(specs, options.replace(emit=last.listen(options.emit))))
     finally:
         for _argv, launcher in programs:
             launcher.close()
@@ -175,23 +171,19 @@ def _start_pipeline(programs: Sequence[tuple[SpawnSpec, Launcher]], sink: int) -
 
 
 def _run_once(
-    start: Callable[[int], Child],
-    emit: Emit,
-    timeout: float | None,
-    stop: int | None,
-    mask: OutputMask | None,
+    programs: Sequence[tuple[SpawnSpec, Launcher]], options: RunOptions
 ) -> tuple[ProcessResult, list[str]]:
-    """Run a child that writes to a handle; return how it ended, and its last lines of output."""
+    """Run programs; return how they ended, and their last lines of output."""
     source, sink = os.pipe()
-    output = OutputReader(source, emit, mask)
+    output = OutputReader(source, options.emit, options.mask)
     try:
         try:
-            child = start(sink)
+            child = _start_pipeline(programs, sink)
         finally:
             os.close(sink)  # from now on only the program can write to the pipe
         try:
-            deadline = None if timeout is None else time.monotonic() + timeout
-            cut = _follow(child, output, deadline, stop)
+            deadline = None if options.timeout is None else time.monotonic() + options.timeout
+            cut = _follow(child, output, deadline, options.stop)
         finally:
             child.reap()
         output.finish()
@@ -210,6 +202,13 @@ class Captured(Value):
     code: int
     output: bytes
     errors: bytes
+
+    @property
+    def complaint(self) -> str:
+        """Its first error message, on one line."""
+        lines = self.errors.decode("utf-8", "surrogateescape").splitlines()
+        errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
+        return escape_controls(errors[0]) if errors else f"exit {self.code}"
 
 
 def capture(  # noqa: PLR0913 (each is a plain fact about one run, and named)

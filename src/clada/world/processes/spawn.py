@@ -21,13 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from ctypes import Array
-    from typing import Any, Protocol
+    from typing import Protocol
 
     class ThreadRules(Protocol):
-        """Restrictions that a thread puts on itself; a value, so that they can be sent to another process."""
-
-        def by_name(self) -> dict[str, Any]:
-            """Return the fields by their names."""
+        """Restrictions that a thread puts on itself; under a supervisor a Value, which can be sent to it."""
 
         def open_files(self) -> OpenedRules:
             """Return them with all files resolved, or raise CladaError."""
@@ -44,12 +41,9 @@ if TYPE_CHECKING:
             """Close the handle."""
 
     class Namespaces(Protocol):
-        """Namespaces that a process enters for good; a value, too."""
+        """Namespaces that a process enters for good; a Value, too."""
 
-        def by_name(self) -> dict[str, Any]:
-            """Return the fields by their names."""
-
-        def enter(self, start: Callable[[], int], spec: SpawnSpec, told: int) -> int:
+        def enter(self, start: Callable[[], int], spec: SpawnSpec, status_pipe: int) -> int:
             """Start the command in them; return the process that ends with it, and with its exit code."""
 
 
@@ -150,14 +144,14 @@ class PreparedSpawn:
 
         Only for a process with one thread, which a supervisor is.
         """
-        answer, told = os.pipe()
+        answer, status_pipe = os.pipe()
         try:
-            pid = namespaces.enter(self._start, self._spec, told)
+            pid = namespaces.enter(self._start, self._spec, status_pipe)
         except OSError as error:
             os.close(answer)
             raise _sandbox_error(system_words(error)) from error
         finally:
-            os.close(told)
+            os.close(status_pipe)
         try:
             with open(answer, encoding="utf-8", errors="replace") as file:
                 word, _, rest = file.read().partition(" ")

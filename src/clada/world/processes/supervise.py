@@ -21,7 +21,7 @@ import time
 from clada.errors import CladaError, system_words
 from clada.values import fields_of
 from clada.world.handles import remove_tree
-from clada.world.libc import HOLDING_LIBC, LIBC, get_errno
+from clada.world.libc import HOLDING_LIBC, LIBC, check
 from clada.world.processes.children import (
     GIVE_UP_AFTER,
     GRACE,
@@ -186,9 +186,7 @@ def can_fork() -> bool:
 def _fork_supervisor(spec: SpawnSpec, control: int, status: int) -> int:
     prepared = PreparedSpawn(spec)  # before the fork, because every page that is touched after it is copied
     try:
-        pid: int = _fork()
-        if pid < 0:
-            raise OSError(get_errno(), os.strerror(get_errno()))
+        pid = check(_fork())
         if not pid:
             ready = prepared.handles
             supervise(spec, lambda: prepared.start(lambda: _wait_to_start(control)), control, status, ready)
@@ -226,8 +224,9 @@ def _send_request(spec: SpawnSpec, writer: int) -> None:
         "directory": _DIRECTORY,
         "output": _OUTPUT,
     }
-    for name, value in (("rules", spec.rules), ("namespaces", spec.namespaces)):
-        request[name] = value and (type(value).__module__, type(value).__name__, value.by_name())
+    for key in filter(request.get, ("rules", "namespaces")):
+        kind = type(request[key])
+        request[key] = (kind.__module__, kind.__name__, fields_of(request[key]))
     try:
         with open(writer, "wb") as file:
             marshal.dump(request, file)

@@ -51,7 +51,7 @@ def no_longer(store: Store, before: Iterable[str]) -> list[str]:
     there = [path for path in before if os.path.lexists(os.path.join(store.workspace, path))]
     if not there:
         return []
-    from clada.world.git.commit import with_parents
+    from clada.world.git.status import with_parents
 
     now = ignored_now(store)
     return sorted(path for path in there if now.isdisjoint(with_parents(path)))

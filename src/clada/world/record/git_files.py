@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from clada.errors import CladaError
-from clada.world.git.commit import FEW, ignored_files, work_tree_status
+from clada.world.git.status import FEW, ignored_files, work_tree_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from clada.world.git.commit import WorkTreeStatus
     from clada.world.git.git import Git
+    from clada.world.git.status import WorkTreeStatus
 
 # All but those without any of these attributes.
 FILTERED = ":(top,exclude,attr:!filter !ident !working-tree-encoding)"

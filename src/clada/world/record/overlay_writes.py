@@ -51,7 +51,6 @@ class OverlayWrites:
         self.files: list[Parts] = []  # and links, pipes and sockets
         self.touched: list[tuple[Parts, os.stat_result]] = []  # files of which only the times changed
         self.repositories: list[Parts] = []  # `.git` and the like, which are not recorded
-        self.modes: list[tuple[str, int, int]] = []  # paths with another mode, and both modes
         self.conflicts: list[str] = []  # paths that other programs changed while the command ran
         self._read()
 
@@ -106,7 +105,6 @@ class OverlayWrites:
             if self._is_same(parts, status, below):
                 self.touched.append((parts, status))
                 return
-            self.modes.append((display_path(parts), below.st_mode, status.st_mode))
         self.files.append(parts)
 
     def _remove_others(self, folder: Parts, names: set[str]) -> None:

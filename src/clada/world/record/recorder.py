@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clada.world.files.workspace import Workspace
     from clada.world.git.branch import BranchCommits
     from clada.world.git.repository import Repository
+    from clada.world.git.select import PlannedRun
     from clada.world.locks import RepositoryLock
     from clada.world.record.scan import TreeScan
     from clada.world.record.snapshot import Mark
@@ -62,6 +63,13 @@ class RunToRecord(Value):
     reverts: tuple[str, ...] = ()  # of an undo: the commits that it reverts, the newest first
     consent: Callable[[str], bool] | None = None  # asks the user a yes-or-no question
     stop: int | None = None  # a handle that becomes readable when the run must end
+
+    @property
+    def planned_run(self) -> PlannedRun:
+        """The part of it that the commits of the run depend on."""
+        from clada.world.git.select import PlannedRun  # late: only for runs with commits
+
+        return PlannedRun(self.planned or (), self.wide, self.consent, self.stop)
 
 
 class Recorder:
@@ -159,7 +167,7 @@ class Recorder:
         """Check that commits can be made, if any are; create the journal, and record that the run starts."""
         to_record, settings = self._to_record, self._settings
         self.store.make(durable=settings.durable)
-        self.store.clear_scratch()
+        self.notes += tuple(self.store.clear_scratch())
         if not settings.again and not to_record.resumes:
             refuse_again(self.store, to_record.document)
         number = history.next_number(self.store)
@@ -168,11 +176,9 @@ class Recorder:
 
             find_suspects(self.store, number - 1, settings)
         if self.branch and to_record.planned is not None:
-            self.branch.prepare(
-                to_record.planned, wide=to_record.wide, consent=to_record.consent, stop=to_record.stop
-            )
-            formerly_ignored.leave_out(self.store, self.branch.unignored)
-            formerly_ignored.leave_out(self.store, self.branch.answers, formerly_ignored.ANSWERS)
+            self.branch.prepare(to_record.planned_run)
+            formerly_ignored.leave_out(self.store, self.branch.selection.unignored)
+            formerly_ignored.leave_out(self.store, self.branch.selection.answers, formerly_ignored.ANSWERS)
         journal = Journal(self.store.journal(number))
         self._run = self._run.replace(number=number, when=timestamp())
         limit, durable = settings.snapshot_limit, settings.durable
@@ -190,13 +196,7 @@ class Recorder:
         to_record, branch = self._to_record, self.branch
         assert branch  # noqa: S101 (for type checkers)
         with suggest_no_git(), os_errors_as_git_errors():
-            pre = branch.before(
-                to_record.planned or (),
-                wide=to_record.wide,
-                consent=to_record.consent,
-                run=self._run.number,
-                stop=to_record.stop,
-            )
+            pre = branch.before(to_record.planned_run, self._run.number)
         self._take_notes()
         self.tell(self.notes)  # a warning comes before its subject
         if pre:
@@ -322,7 +322,9 @@ class Recorder:
             return
         prefix = self.store.prefix
         before = self._ignored.union(self._scan.ignored if self._scan else ())
-        before |= {path.removeprefix(prefix) for path in (self.branch.ignored if self.branch else ())}
+        before |= {
+            path.removeprefix(prefix) for path in (self.branch.selection.ignored if self.branch else ())
+        }
         moved_along = formerly_ignored.moved_along(before, moved)
         found = formerly_ignored.no_longer(self.store, before | moved_along)
         if found:
@@ -459,7 +461,7 @@ def refusal(run: RunToRecord, settings: Settings) -> Error | None:
             if not settings.again and not run.resumes:
                 refuse_again(store, run.document)
             if branch:
-                branch.refuse(run.planned or (), run.consent)
+                branch.refuse(run.planned_run)
     except CladaError as trouble:
         return trouble.error
     return None

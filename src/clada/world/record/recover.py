@@ -40,16 +40,17 @@ def recover(settings: Settings, waiting: Callable[[], None] | None = None, *, wa
         return []
     try:
         found = history.pending_run(settings.workspace)  # it may have ended while we waited
-        return [_roll_back_pending(found, settings)] if found else []
+        return _roll_back_pending(found, settings) if found else []
     finally:
         lock.__exit__()
 
 
-def _roll_back_pending(found: PendingRun, settings: Settings) -> str:
+def _roll_back_pending(found: PendingRun, settings: Settings) -> list[str]:
     store, path = found.store, found.store.journal(found.number)
     if not os.path.exists(path):
         history.remove_pending(store, found.number)
-        return f"run {found.number} was killed, and its journal is gone: it cannot be rolled back"
+        return [f"run {found.number} was killed, and its journal is gone: it cannot be rolled back"]
+    put_back = store.clear_scratch()  # first, because the user may have saved it at the moment of the kill
     with Journal(path, again=True) as journal, Workspace(store.workspace) as workspace:
         snapshot = Snapshot(journal, 1 << 62, durable=settings.durable)
         if store.was_scanning(found.number):
@@ -75,7 +76,7 @@ def _roll_back_pending(found: PendingRun, settings: Settings) -> str:
         notes.append(
             f"left, because they were changed since, or by another program: {format_paths(left, None)}"
         )
-    return "; ".join((*notes, *suspects))
+    return [*put_back, "; ".join((*notes, *suspects))]
 
 
 def _record_end(found: PendingRun) -> bool:

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from clada.errors import CladaError, from_os_error, system_words
 from clada.values import Value
 from clada.world.files.atomic import Ownership, set_xattrs
-from clada.world.files.content import AS_OWNER, ConcurrentChangeError
+from clada.world.files.content import AS_OWNER, ConcurrentChangeError, Version
 from clada.world.files.paths import Parts, new_on_the_way
-from clada.world.files.stat import Stamp
 from clada.world.files.workspace import Workspace
-from clada.world.record.states import ABSENT, State, state_at
+from clada.world.record.states import ABSENT, State, state_and_version
 from clada.world.record.tree_diff import ChangedPath, RunChanges
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ class RestoreStep(Value):
     now: State
     before: State
     after: State  # the run's, which matches the state now
-    stamp: Stamp | None = None  # of what is there now; another one means that it was changed meanwhile
+    version: Version | None = None  # of what is there now; another one means that it was changed meanwhile
 
     @property
     def path(self) -> str:
@@ -60,11 +59,11 @@ class Comparison(Value):
 
 def current_state(workspace: Workspace, parts: Parts) -> State:
     """Return the state of a path."""
-    return state_and_stamp(workspace, parts)[0]
+    return _state_and_version(workspace, parts)[0]
 
 
-def state_and_stamp(workspace: Workspace, parts: Parts) -> tuple[State, Stamp | None]:
-    """Return the state of a path, and a stamp taken before; it is absent if its directory is gone.
+def _state_and_version(workspace: Workspace, parts: Parts) -> tuple[State, Version | None]:
+    """Return the state of a path, and its version; it is absent if its directory is gone.
 
     Any other error is raised, because a path that cannot be read may be in any state.
     """
@@ -75,8 +74,7 @@ def state_and_stamp(workspace: Workspace, parts: Parts) -> tuple[State, Stamp | 
             return ABSENT, None
         raise
     try:
-        stamp = Stamp.at(parts[-1], parent)
-        return state_at(parent, parts[-1]), stamp
+        return state_and_version(parent, parts[-1])
     except OSError as error:
         raise from_os_error(error) from None
     finally:
@@ -132,7 +130,7 @@ def compare(
     for changed in changes.paths:
         before = changed.before
         try:
-            now, stamp = state_and_stamp(workspace, changed.parts)
+            now, version = _state_and_version(workspace, changed.parts)
         except CladaError as error:
             found.unreadable[changed.path] = error.error.message
             continue
@@ -147,7 +145,7 @@ def compare(
         elif after and before.kind == now.kind == "directory" and after.mode is None:
             continue
         if after:
-            found.steps.append(RestoreStep(changed, now, before, after, stamp))
+            found.steps.append(RestoreStep(changed, now, before, after, version))
         elif not now.replace(mode=None).is_like(before):  # if only the mode was changed, that stays
             found.changed_since.append(changed.path)
     found.changed_since.extend((*_blocked(workspace, found.steps), *_in_the_way(workspace, found.steps)))
@@ -222,10 +220,9 @@ def restore(
 ) -> list[str]:
     """Put these paths back; return notes on what differs from the state before.
 
-    What is in the way is removed first, and directories get their modes last. A path whose stamp is another
-    than the step's right before it is replaced is left, and added to `changed_since`. The first error is
-    raised; with `failures`, the reasons are collected there by path instead, and the other paths are put
-    back.
+    What is in the way is removed first, and directories get their modes last. A path that has another version
+    than the step's when it is replaced is left, and added to `changed_since`. The first error is raised; with
+    `failures`, the reasons are collected there by path instead, and the other paths are put back.
     """
     deepest = sorted(steps, key=lambda step: len(step.parts), reverse=True)
     going = [step for step in deepest if step.now.kind != step.before.kind or step.now.kind == "link"]
@@ -238,7 +235,7 @@ def restore(
         (directories, _finish_directory),
     )
     notes: list[str] = []
-    workspace.expected = {step.parts: step.stamp for step in steps if step.now.kind != "directory"}
+    workspace.expected = {step.parts: step.version for step in steps if step.now.kind != "directory"}
     try:
         for step, action in ((step, action) for some, action in order for step in some):
             if step.path in changed_since or (failures and step.path in failures):

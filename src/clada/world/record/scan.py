@@ -18,9 +18,9 @@ from clada.values import Value
 from clada.world.files.paths import display_path, is_protected
 from clada.world.files.stat import Stamp, is_same_save
 from clada.world.files.walk import walk
-from clada.world.git.commit import with_parents, work_tree_status
 from clada.world.git.git import hardened_git
 from clada.world.git.repository import check_identity
+from clada.world.git.status import with_parents, work_tree_status
 from clada.world.handles import NO_FOLLOW, OWNER_ALL
 from clada.world.record import git_files, history
 from clada.world.record.journal import Journal, read_journal
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from clada.settings import Settings
-    from clada.world.git.commit import WorkTreeStatus
     from clada.world.git.git import Git
+    from clada.world.git.status import WorkTreeStatus
     from clada.world.record.overlay_writes import OverlayWrites
     from clada.world.record.store import Store
 
@@ -117,15 +117,6 @@ def scan_separate(workspace: str, directories: Iterable[str]) -> Stamps:
     return found
 
 
-def _changed_modes(before: Stamps, now: Stamps) -> list[tuple[str, int, int]]:
-    """Return the paths that have another mode than they had, with both."""
-    return [
-        (path.replace("//", "/"), stamp.mode, now[path].mode)
-        for path, stamp in before.items()
-        if path in now and stamp.mode != now[path].mode
-    ]
-
-
 def _pack(stamps: Stamps) -> bytes:
     rows = (f"{path}\0{' '.join(map(str, stamp))}\0" for path, stamp in stamps.items())
     return os.fsencode("".join(rows))
@@ -148,8 +139,6 @@ class TreeScan:
         self.store, self.snapshot = store, snapshot
         self.lost: list[str] = []  # paths that commands changed and undo cannot bring back
         self.unsaved: dict[str, Stamp | None] = {}  # files among these, as the command left them
-        # Paths that have another mode since the command, with both modes, including the kind of file.
-        self.modes: list[tuple[str, int, int]] = []
         self.others: list[str] = []  # paths that another program staged, committed or saved meanwhile
         self.ignored: frozenset[str] = frozenset()  # paths that git ignored before any of the commands
         self._too_large: dict[str, int] = {}  # files that are too large to save, and their sizes
@@ -252,7 +241,6 @@ class TreeScan:
 
     def take_over(self, writes: OverlayWrites) -> None:
         """Take over what was put in place of a command that had an overlay: this is all that it changed."""
-        self.modes = writes.modes
         self.lost += [display_path(parts) for parts in writes.repositories]
         git = self._git()
         paths = writes.paths if git else []
@@ -329,18 +317,16 @@ class TreeScan:
             changed = [path for path in changed if path not in hidden]
         gone = [path for path in self._before if path not in now]
         gone = [path for path in gone if not any(path.startswith(f"{each}/") for each in scan.closed)]
-        separate = self._scan_separate_again()
-        self.modes = _changed_modes(self._before, now) + _changed_modes(self._separate, separate)
+        self._scan_separate_again()
         return now, [*changed, *gone]
 
-    def _scan_separate_again(self) -> Stamps:
+    def _scan_separate_again(self) -> None:
         """Scan ignored directories and nested repositories again; name those that have changed as lost."""
         directories = dict.fromkeys(key.partition("//")[0] for key in self._separate)
         there = (each for each in directories if os.path.isdir(os.path.join(self.store.workspace, each)))
         now = scan_separate(self.store.workspace, there)
         changed = (key for key, stamp in self._separate.items() if not is_same_save(now.get(key), stamp))
         self.lost += dict.fromkeys(key.partition("//")[0] for key in changed)
-        return now
 
     def _reopen_workspace(self) -> Stamp:
         """Return the stamp of the workspace itself, made accessible again if a command has closed it."""

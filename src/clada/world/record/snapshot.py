@@ -10,9 +10,10 @@ import os
 
 from clada.errors import CladaError
 from clada.values import Value
+from clada.world.files.content import Version
 from clada.world.files.paths import OUTSIDE, display_path
 from clada.world.files.stat import Stamp, is_same_save
-from clada.world.record.states import ABSENT, State, size_at, stamp_at, state_at
+from clada.world.record.states import ABSENT, State, size_at, stamp_at, state_and_version, state_at
 from clada.world.record.store import SCRATCH
 
 TYPE_CHECKING = False
@@ -59,10 +60,10 @@ class Snapshot:
         self._consent = consent
         self._stamps: dict[Parts, Stamp | None] = {}  # of paths as the run left them
         self._announced: dict[Parts, int] = {}  # announced changes of a path that are not done yet
-        self._moving: dict[Parts, Stamp | None] = {}
-        # The stamps, when they were saved, of paths that are moved, or replaced by a move.
-        self._involved: dict[Parts, Stamp | None] = {}
-        self._next: tuple[Parts, Stamp | None, State] | None = None  # a change, and the stamp before it
+        self._moving: dict[Parts, Stamp | None] = {}  # the stamps that paths will have after a move
+        # The versions, when they were saved, of paths that are moved, or replaced by a move.
+        self._involved: dict[Parts, Version | None] = {}
+        self._next: tuple[Parts, Version | None, State] | None = None  # a change, and the version before it
         self._unsynced = False
         self._marks = 0
 
@@ -117,7 +118,7 @@ class Snapshot:
             content = state_at(parent, parts[-1]).content
             added = addition.lead(content) + addition.data
             self._change(parts, parent, State("file", content=content + added))
-            if self._next and self._next[1] == stamp:
+            if self._next and _stamp_of(self._next[1]) == stamp:
                 return  # else another program saved it at this moment, and the addition comes after that
 
     def make(self, parts: Parts, parent: int) -> None:
@@ -141,7 +142,7 @@ class Snapshot:
         if parts[:1] == (OUTSIDE,):
             self._pass(parts)
             return
-        state = self._save(parts, parent)
+        state, _version = self._save(parts, parent)
         self._change(parts, parent, state.replace(mode=mode))
 
     def move(self, source: Parts, target: Parts, parent: int, new_parent: int | None) -> None:
@@ -149,55 +150,54 @@ class Snapshot:
         if OUTSIDE in {source[0], target[0]}:
             self._pass(source, target)
             return
-        state = self._save(source, parent)
+        state, version = self._save(source, parent)
         self.begin_changes()
         self._moving |= {source: None, target: self._stamps[source]}
-        self._involved[source] = self._stamps[source]
+        self._involved[source] = version
         if new_parent is not None:
-            if target not in self._stamps or self._stamps[target] != stamp_at(new_parent, target[-1]):
-                self._save(target, new_parent)
-            self._involved[target] = self._stamps[target]
+            replaced = Version.at(new_parent, target[-1])
+            if not self._is_ours(target, replaced):
+                _state, replaced = self._save(target, new_parent)
+            self._involved[target] = replaced
         elif target not in self._stamps:
             self.journal.add_state("before", display_path(target), ABSENT)
         self._announce(target, state)
         self._announce(source, ABSENT)
         self._sync()
 
-    def is_as_kept(self, parts: Parts, parent: int) -> bool:
-        """Whether a path that is about to be moved, or appended to, still is as it was saved."""
-        changing = {self._next[0]: self._next[1]} if self._next else {}
-        known = {**changing, **self._involved}
-        return parts not in known or stamp_at(parent, parts[-1]) == known[parts]
+    def is_moving(self, parts: Parts) -> bool:
+        """Whether a path was saved because it is about to be moved, or replaced by a move."""
+        return parts in self._involved
+
+    def moved_version(self, parts: Parts) -> Version | None:
+        """Return the version of a path, as it was saved before it is moved or replaced by a move."""
+        return self._involved.get(parts)
 
     def retract_move(self) -> None:
         """Record that an announced move did not happen, because another program has saved there meanwhile."""
         for parts in self._moving:
-            self.journal.add("failed", display_path(parts), "1")
-            self._announced[parts] -= 1
+            if count := self._announced.pop(parts, 0):
+                self.journal.add("failed", display_path(parts), str(count))
         self._moving.clear()
         self._involved.clear()
 
-    def moved_all(self, target: Parts) -> None:
-        """Record that the announced moves were made, of which the topmost went to `target`.
-
-        That a file was removed there before does not count any more: if nothing is there later, the user has
-        removed it.
-        """
-        if self.all_or_nothing:
-            self.journal.add("settled", display_path(target))
+    def moved_all(self) -> None:
+        """Record that the announced moves were made."""
         self._stamps |= self._moving
         self._announced |= dict.fromkeys(self._moving, 0)
         self._moving.clear()
         self._involved.clear()
 
-    def done(self, parts: Parts, parent: int | None) -> None:
+    def done(self, parts: Parts, parent: int | None, stamp: Stamp | None = None) -> None:
         """Remember the stamp after a change, to notice changes by other programs before the next one.
 
         `parent` is None after a removal: then there is none, even if another program has made a file there.
+        `stamp` is that of our file before it got its name, if it is known: another one by now is not ours.
         """
         self._announced[parts] = 0
         if parts in self._stamps:
-            self._stamps[parts] = None if parent is None else stamp_at(parent, parts[-1])
+            now = None if parent is None else stamp_at(parent, parts[-1])
+            self._stamps[parts] = now if stamp is None or is_same_save(now, stamp) else stamp
 
     def is_as_left(self, path: str, stamp: Stamp | None) -> bool:
         """Whether the run has changed a path, which has this stamp now, and no other program has since."""
@@ -216,7 +216,7 @@ class Snapshot:
             parts = failed[path]
             if self._next and self._next[0] == parts and state.is_like(self._next[2]):
                 del self._stamps[parts]  # it was done when an interrupt came
-            elif self._announced[parts]:
+            elif self._announced.get(parts):
                 self.journal.add("failed", path, str(self._announced[parts]))
 
     def _change(self, parts: Parts, parent: int, after: State) -> None:
@@ -225,18 +225,21 @@ class Snapshot:
         if parts[:1] == (OUTSIDE,):
             self._pass(parts)
             return
-        stamp = stamp_at(parent, parts[-1])
         for _ in range(TRIES):
-            if parts not in self._stamps or self._stamps[parts] != stamp:
-                self._save(parts, parent)
+            version = Version.at(parent, parts[-1])
+            if not self._is_ours(parts, version):
+                _state, version = self._save(parts, parent)
             if self.before_first_change and not state_at(parent, parts[-1]).is_like(after):
                 self.begin_changes()
-            self._next = (parts, self._stamps[parts], after)
+            self._next = (parts, version, after)
             self._announce(parts, after)
             self._sync()
-            stamp = stamp_at(parent, parts[-1])
-            if stamp == self._next[1]:
+            if self.is_as_saved(parent):
                 return  # else another program has saved it at this moment
+
+    def _is_ours(self, parts: Parts, version: Version | None) -> bool:
+        """Whether a path that has this version now is as the run left it."""
+        return parts in self._stamps and self._stamps[parts] == _stamp_of(version)
 
     def _pass(self, *places: Parts) -> None:
         """Let paths outside the workspace change without saving them; refuse that in an atomic part."""
@@ -246,10 +249,20 @@ class Snapshot:
             raise CladaError("path_escape", message, "do without --atomic")
         self.outside.update(dict.fromkeys(places))
 
-    def confirm(self, parent: int) -> None:
-        """Check the stamp right before the change: what another program has saved since is saved, too."""
-        if self._next and stamp_at(parent, self._next[0][-1]) != self._next[1]:
-            self._change(self._next[0], parent, self._next[2])
+    def is_as_saved(self, parent: int) -> bool:
+        """Whether the path that is about to be changed still is as it was saved."""
+        if self._next is None:
+            return True
+        parts, version, _after = self._next
+        return stamp_at(parent, parts[-1]) == _stamp_of(version)
+
+    def confirm(self, parent: int) -> Version | None:
+        """Return the version that is about to be changed; save it first if others have saved it since."""
+        assert self._next  # noqa: S101 (for type checkers)
+        if not self.is_as_saved(parent):
+            parts, _version, after = self._next
+            self._change(parts, parent, after)
+        return self._next[1]
 
     def _announce(self, parts: Parts, after: State, kind: str = "after") -> None:
         self.journal.add_state(
@@ -272,17 +285,16 @@ class Snapshot:
         self._stamps[parts] = stamp
         self._announced[parts] = 0
 
-    def _save(self, parts: Parts, parent: int) -> State:
+    def _save(self, parts: Parts, parent: int) -> tuple[State, Version | None]:
+        """Save a path; return its state, and its version, from which a save at this moment differs."""
         self._check_size(parts, size_at(parent, parts[-1]))
         if parts[-1] == GITIGNORE:
             self.before_ignoring()
-        self._stamps[parts] = stamp_at(
-            parent, parts[-1]
-        )  # first: it shows whether the file is saved meanwhile
-        state = state_at(parent, parts[-1])
+        state, version = state_and_version(parent, parts[-1])
+        self._stamps[parts] = _stamp_of(version)
         self.journal.add_state("before", display_path(parts), state)
         self._unsynced = True
-        return state
+        return state, version
 
     def _check_size(self, parts: Parts, size: int) -> None:
         """Raise if a file is too large to be saved, unless the user consents."""
@@ -295,3 +307,7 @@ class Snapshot:
         message = f"{path} has {has:,} MB, and undo keeps files of at most {self.limit // MB:,} MB"
         hint = f"--snapshot-limit={has}MB keeps it, --record=none does without undo"
         raise CladaError("permission_denied", message, hint)
+
+
+def _stamp_of(version: Version | None) -> Stamp | None:
+    return version.stamp if version else None

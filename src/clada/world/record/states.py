@@ -8,6 +8,7 @@ import stat
 from clada.errors import CladaError
 from clada.values import Value
 from clada.world.files.atomic import read_xattrs
+from clada.world.files.content import Version, now
 from clada.world.files.directories import Directories
 from clada.world.files.stat import Stamp
 from clada.world.handles import NO_FOLLOW, PIECE, open_directory, open_file, read
@@ -80,6 +81,15 @@ def state_at(parent: int, name: str, limit: int | None = None) -> State:
         return State("file", mode, owner, read(handle, status.st_size), attributes)
     finally:
         os.close(handle)
+
+
+def state_and_version(parent: int, name: str) -> tuple[State, Version | None]:
+    """Return the state of a name in a directory, and its version, from which later saves differ."""
+    started, version = now(), Version.at(parent, name)
+    state = state_at(parent, name)
+    if version and state.kind == "file":
+        version = Version(version.status, state.content, started)
+    return state, version
 
 
 def _open(parent: int, name: str, status: os.stat_result) -> int:

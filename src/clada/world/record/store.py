@@ -150,12 +150,14 @@ class Store(Value):
         """The directory with a journal for each run."""
         return os.path.join(self.path, "runs")
 
-    def clear_scratch(self) -> None:
-        """Remove what killed runs have left of files that they were writing."""
+    def clear_scratch(self) -> list[str]:
+        """Remove temporary files that killed runs have left, or put them back; return notes on the latter."""
         from clada.world.files.scratch import Scratch
 
-        for directory in (os.path.join(self.path, SCRATCH), None):
-            Scratch(directory).clear()
+        directories = (os.path.join(self.path, SCRATCH), None)
+        restored = [path for directory in directories for path in Scratch(directory).clear()]
+        reason = "because clada was killed while it worked on this file"
+        return [f"put back, {reason}: {escape_controls(path)}" for path in restored]
 
     def journal(self, number: int) -> str:
         """Return the path of a run's journal."""
@@ -173,7 +175,7 @@ class Store(Value):
 
         if self.repository:
             return self.repository.lock(timeout, waiting, stop)
-        return RepositoryLock(self.path, timeout, waiting, stop)
+        return RepositoryLock(os.path.join(self.path, "lock"), timeout, waiting, stop)
 
     def make(self, *, durable: bool = False) -> None:
         """Make what is missing of it, for its user alone; `durable`: so that it survives a power cut."""

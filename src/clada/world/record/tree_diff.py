@@ -148,8 +148,6 @@ class RunChanges:
             names[kind][path] = None
         elif kind == "failed" and self._after.get(path):
             del self._after[path][-(read_number(entry[1].fields[2]) or 1) :]
-        elif kind == "settled" and path in self._after:
-            del self._after[path][:-1]  # it has had the last of these states
         state = entry[0].state(entry[1], content=False)
         if state is None or (path == WORKSPACE and state.kind != "directory"):
             return

@@ -20,14 +20,14 @@ from clada.world.processes.children import (
     open_pidfd,
     send_signal,
 )
-from clada.world.processes.run import Launcher, find_program, run
+from clada.world.processes.run import Launcher, RunOptions, find_program, run
 from clada.world.processes.spawn import spawn
 from clada.world.sandbox import mounts
 from clada.world.sandbox.seccomp import filter_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from clada.world.processes.output import Emit
     from clada.world.processes.spawn import SpawnSpec
@@ -52,25 +52,24 @@ def problem() -> str | None:
     except CladaError:
         return "not installed"
     problem: str | None = None
-    tried: list[str] = []
+    tried: list[mounts.Mount] = []
     for _ in range(_TRIES):
-        options = mounts.system_mounts(mounts.listening())
-        if options == tried:
+        system = mounts.system_mounts(mounts.listening())
+        if system == tried:
             break
-        tried, problem = options, _try(*programs, options)
+        tried, problem = system, _try(*programs, (*mounts.OWN, *system))
         if problem is None:
             break
     return problem
 
 
-def _try(bwrap: str, true: str, options: Sequence[str]) -> str | None:
-    """Return why bubblewrap does not work with these options; None if it does."""
+def _try(bwrap: str, true: str, system: Iterable[mounts.Mount]) -> str | None:
+    """Return why bubblewrap does not work with these mounts; None if it does."""
     lines: list[str] = []
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        argv = [bwrap, *_SANDBOX, *mounts.OWN, *options, "--", true]
-        launcher = Launcher({}, supervised=False)
-        result = run(argv, launcher, directory=root, timeout=5.0, emit=lines.extend)
+        argv = [bwrap, *_SANDBOX, *(word for mount in system for word in mount), "--", true]
+        result = run(argv, Launcher({}, supervised=False), RunOptions(root, 5.0, lines.extend))
     finally:
         os.close(root)
     return None if result.exit_code == 0 else (lines or ["no reason given"])[0].removeprefix("bwrap: ")
@@ -120,10 +119,11 @@ def _spawn(spec: SpawnSpec, confinement: Confinement, status: int) -> int:
     return pid
 
 
-def _send(sink: int, options: Sequence[str]) -> None:
-    """Write options to an empty pipe, all at once: if clada is killed, a part must not pass for all."""
-    data = os.fsencode("\0".join(options) + "\0")
-    if data.count(b"\0") != len(options):
+def _send(sink: int, made: Iterable[mounts.Mount]) -> None:
+    """Write mounts to an empty pipe, all at once: if clada is killed, a part must not pass for all."""
+    words = [word for mount in made for word in mount]
+    data = os.fsencode("\0".join(words) + "\0")
+    if data.count(b"\0") != len(words):
         raise OSError(errno.EINVAL, "a path contains a NUL character")
     if len(data) > _PIPE:
         fcntl.fcntl(sink, fcntl.F_SETPIPE_SZ, len(data))

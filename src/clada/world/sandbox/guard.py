@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The other names there are those by which another kind of file system knows the same directories.
 PROTECTED = tuple(name for name in paths.PROTECTED if name.startswith("."))
-_IN_GIT_DIRECTORY = {"HEAD", "objects", "refs"}  # by which one is known
+IN_GIT_DIRECTORY = frozenset(("HEAD", "objects", "refs"))  # the names by which git recognises one
 _HASH_START = 2  # letters in the name of a folder of objects
 _MOST_CONTENT = 256 << 20  # bytes that are remembered; a change of more is reported but cannot be undone
 _SMALL = 64 << 10  # bytes of a file that is remembered in any case: settings and hooks are not larger
@@ -114,8 +114,9 @@ class Guard:
             if handle is None:
                 continue
             try:
-                found = _list_entries(handle)
-                top = folder if found.keys() >= _IN_GIT_DIRECTORY else top
+                with os.scandir(handle) as entries:  # which can be examined as long as the handle is open
+                    found = {entry.name: entry for entry in entries}
+                top = folder if found.keys() >= IN_GIT_DIRECTORY else top
                 is_large, has_samples = _is_large(folder, top), folder == f"{top}/hooks"
                 for name, entry in found.items():
                     if has_samples and name.endswith(".sample") and entry.is_file(follow_symlinks=False):
@@ -253,12 +254,6 @@ def _restore_error(failures: dict[str, OSError]) -> CladaError:
     return CladaError(
         "permission_denied", f"{listed} could not be put back: {reason}", "look at it before you go on"
     )
-
-
-def _list_entries(handle: int) -> dict[str, os.DirEntry[str]]:
-    """Return the entries of a directory by name; they can be examined as long as the handle is open."""
-    with os.scandir(handle) as entries:
-        return {entry.name: entry for entry in entries}
 
 
 def _content(name: str, directory: int, status: os.stat_result, room: int | None) -> bytes | None:

@@ -8,9 +8,9 @@ import struct
 import sys
 
 from clada.errors import CladaError, system_words
-from clada.values import Value, fields_of
+from clada.values import Value
 from clada.world.files.walk import skip_error, walk
-from clada.world.libc import LIBC, c_size_t, get_errno
+from clada.world.libc import LIBC, c_size_t, check
 from clada.world.processes.run import Launcher
 from clada.world.sandbox import seccomp
 from clada.world.sandbox.guard import folders_above
@@ -18,7 +18,6 @@ from clada.world.sandbox.guard import folders_above
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from typing import Any
 
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
@@ -76,25 +75,21 @@ class LandlockRules(Value):
         try:
             return _open_ruleset(version(), handled, self._rights())
         except OSError as error:
-            raise _sandbox_error(error) from error
-
-    def by_name(self) -> dict[str, Any]:
-        """Return the fields by their names, to be sent to another process."""
-        return fields_of(self)
+            raise sandbox_error(error) from error
 
     def apply_opened(self, ruleset: int) -> None:
         """Restrict this thread for good to the rights of such a handle; raise CladaError if that fails."""
         try:
             if self.umask is not None:
-                _check(LIBC.unshare(_CLONE_FS))  # a umask of this thread's own
+                check(LIBC.unshare(_CLONE_FS))  # a umask of this thread's own
                 os.umask(self.umask)
-            _check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-            _check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
+            check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+            check(LIBC.syscall(_RESTRICT_SELF, ruleset, 0))
             if not self.capabilities and os.geteuid() == 0:  # others have nothing to drop
                 drop_capabilities()
             seccomp.install(self.filter_program())
         except OSError as error:
-            raise _sandbox_error(error) from error
+            raise sandbox_error(error) from error
 
     def _rights(self) -> dict[str, int]:
         """Return which rights are given below which path; each is resolved once."""
@@ -134,10 +129,6 @@ class KeptRules:
         copy.handle = os.dup(self.handle)
         return copy
 
-    def by_name(self) -> dict[str, Any]:
-        """Return the fields of the rules, by their names."""
-        return fields_of(self._rules)
-
     def apply(self) -> None:
         """Restrict this thread for good; raise CladaError if that fails, so that nothing is started."""
         self.open()
@@ -158,7 +149,8 @@ def version() -> int:
     return max(0, found)
 
 
-def _sandbox_error(error: OSError) -> CladaError:
+def sandbox_error(error: OSError) -> CladaError:
+    """Return the error for a sandbox that cannot be set up."""
     message = f"the sandbox could not be set up: {system_words(error)}"
     return CladaError("command_not_allowed", message, "--sandbox=off runs without it")
 
@@ -169,7 +161,7 @@ def _open_ruleset(known: int, handled: int, given: dict[str, int]) -> int:
             handled &= ~right
     scoped = _ABSTRACT_SOCKETS | _SIGNALS if known >= SCOPED_SINCE else 0
     attributes = struct.pack("=QQQ", handled, 0, scoped) if scoped else struct.pack("=Q", handled)
-    ruleset = _check(LIBC.syscall(_CREATE_RULESET, attributes, c_size_t(len(attributes)), 0))
+    ruleset = check(LIBC.syscall(_CREATE_RULESET, attributes, c_size_t(len(attributes)), 0))
     try:
         for path, rights in given.items():
             _allow(ruleset, path, rights & handled)
@@ -187,11 +179,11 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except (NotADirectoryError, PermissionError):
         if rights & _WRITE_FILE:
             raise
-        return  # who cannot reach it does not read it either
+        return  # the program cannot read it, either
     try:
         is_directory = stat.S_ISDIR(os.fstat(place).st_mode)
         rule = struct.pack("=Qi", rights if is_directory else rights & _OF_FILES, place)
-        _check(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+        check(LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     finally:
         os.close(place)
 
@@ -201,16 +193,9 @@ def drop_capabilities() -> None:
     LIBC.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     for capability in range(_CAPABILITIES):
         if LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
-            _check(-1 if capability == 0 else 0)  # others fail where the kernel knows fewer of them
+            check(-1 if capability == 0 else 0)  # others fail where the kernel knows fewer of them
             break
-    _check(_capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
-
-
-def _check(result: int) -> int:
-    if result < 0:
-        code = get_errno()
-        raise OSError(code, os.strerror(code))
-    return result
+    check(_capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)))
 
 
 # Read by programs as they start, and for the names of users, groups, time zones, kinds of files.

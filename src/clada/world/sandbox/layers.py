@@ -2,7 +2,7 @@
 
     layer = available()                                   # "bubblewrap", "namespace", "landlock" or "none"
     confinement = Confinement(layer, "/path/to/workspace", network=False)
-    result = run(argv, confined_launcher(confinement, os.environ), …)
+    result = run(argv, confined_launcher(confinement, os.environ), RunOptions(…))
 
 A reader runs under `ReadOnly((workspace,))`, where `has_landlock()`. `ProcessResult.hint` says
 what a failed command seems to have lacked. A command that changed `.git` or `.clada` in spite of the sandbox
@@ -16,7 +16,7 @@ import os
 import sys
 from fnmatch import fnmatchcase
 
-from clada.errors import CladaError, system_words
+from clada.errors import CladaError
 from clada.text.escape import first_few
 from clada.values import Value
 from clada.world.handles import remove_tree
@@ -24,7 +24,14 @@ from clada.world.processes.run import Launcher
 from clada.world.sandbox import bwrap, mounts, namespace, seccomp
 from clada.world.sandbox.guard import PROTECTED, Guard
 from clada.world.sandbox.hints import failure_hint, missing_variable
-from clada.world.sandbox.landlock import LandlockRules, ReadOnly, has_landlock, reader_launcher
+from clada.world.sandbox.landlock import (
+    LandlockRules,
+    ReadOnly,
+    has_landlock,
+    reader_launcher,
+    sandbox_error,
+)
+from clada.world.secrets.names import SECRET_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,11 +129,7 @@ def confined_launcher(confinement: Confinement | ReadOnly, environment: Mapping[
         variables = dict(environment)
         return _LAUNCHERS[confinement.layer](_resolve_paths(confinement), variables)
     except OSError as error:
-        raise _sandbox_error(error) from error
-
-
-def _sandbox_error(error: OSError) -> CladaError:
-    return CladaError("command_not_allowed", f"the sandbox could not be set up: {system_words(error)}")
+        raise sandbox_error(error) from error
 
 
 class _GuardedLauncher(Launcher):
@@ -222,7 +225,7 @@ class _LandlockLauncher(_GuardedLauncher):
             self._guard = Guard(self._confinement.workspace, self._confinement.protected)
             _link_open_paths(self._own, self._opened)
         except OSError as error:
-            raise _sandbox_error(error) from error
+            raise sandbox_error(error) from error
 
     def _hint(self, tail: Sequence[str]) -> str | None:
         return super()._hint([line.replace(self._own, "~") for line in tail])
@@ -302,11 +305,7 @@ def _make_own_directory() -> str:
 # The environment: without secrets, and without the addresses of services that hold some.
 
 
-# Parts of names, between underscores, and ends of names that say what the value is.
-_WORDS = frozenset(
-    """TOKEN TOKENS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASS KEY KEYS APIKEY CREDENTIAL
-    CREDENTIALS CREDS PAT AUTH AUTHORIZATION COOKIE COOKIES DSN JWT BEARER""".split()
-)
+# Ends of names that say that the value is secret, and names that do.
 _ENDS = tuple(
     """TOKEN SECRET PASSWORD PASSWD PASSPHRASE PASS _PW _PWD APIKEY SECRETKEY PRIVATEKEY ACCESSKEY
     CREDENTIALS""".split()
@@ -324,7 +323,7 @@ def looks_secret(name: str, value: str) -> bool:
     known = name.upper()
     if known in _NAMES or known.startswith(_BEGINNINGS) or known.endswith(_ENDS):
         return True
-    return not _WORDS.isdisjoint(known.split("_")) or _has_password(value)
+    return not SECRET_WORDS.isdisjoint(known.lower().split("_")) or _has_password(value)
 
 
 def _has_password(value: str) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from clada.world.sandbox.layers import Confinement
 
+    Mount = tuple[str, ...]  # an option of bubblewrap with its arguments; the last one is where it is seen
+
 
 # By reason. None of these has a home in it, or a place where services put their sockets.
 SYSTEM = {
@@ -105,14 +107,6 @@ def system_paths_to_hide(listening: Sequence[str]) -> list[str]:
 
 def _data_folders(tops: Iterable[str]) -> Iterable[str]:
     return filter(_is_real_folder, (f"{top}/{name}" for top in tops for name in _CHANGING))
-
-
-def other_paths_to_hide(
-    installed: Iterable[str], others: Iterable[str], listening: Sequence[str]
-) -> list[str]:
-    """Return the same paths of installations and other visible directories outside the system."""
-    tops = tuple(installed)
-    return outermost((*_data_folders(tops), *_sockets_below((*tops, *others), listening)))
 
 
 def _is_real_folder(path: str) -> bool:
@@ -209,8 +203,12 @@ def _prefix(folder: str, whole: str) -> Sequence[str]:
         is_whole = any(_exists(f"{above}/{name}") for name in _INSTALLED.values())
     else:
         is_whole = os.path.dirname(above) != "/" and not os.path.lexists(f"{above}/.git")
-    homebrew = ("Cellar", "opt") if os.path.isdir(f"{above}/Cellar") else ()
-    return (above,) if is_whole else [f"{above}/{name}" for name in (*_BESIDE, *homebrew)]
+    return (above,) if is_whole else [f"{above}/{name}" for name in (*_BESIDE, *homebrew_folders(above))]
+
+
+def homebrew_folders(top: str) -> tuple[str, ...]:
+    """Return the folders that programs need beside theirs, if Homebrew installed them."""
+    return ("Cellar", "opt") if os.path.isdir(f"{top}/Cellar") else ()
 
 
 def outermost(paths: Iterable[str]) -> list[str]:
@@ -222,57 +220,54 @@ def outermost(paths: Iterable[str]) -> list[str]:
     return kept
 
 
-# The mounts, as options of bubblewrap.
+# The mounts, as options of bubblewrap. `--overlay` and `--bind-inside` are our own: see namespace.py.
 
-OWN = "--dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --tmpfs /var/tmp --symlink ../run /var/run".split()
+OWN: tuple[Mount, ...] = (
+    ("--dev", "/dev"),
+    ("--proc", "/proc"),
+    ("--tmpfs", "/tmp"),  # noqa: S108 (of the command's own)
+    ("--tmpfs", "/run"),
+    ("--tmpfs", "/var/tmp"),  # noqa: S108
+    ("--symlink", "../run", "/var/run"),
+)
 # Comes last: there are many mounts below it, and bubblewrap reads the list of all for each that it makes.
 _MACHINE = "/sys"
 _PRIVATE = ("/tmp", "/run", "/var/tmp", "/dev", "/proc")  # noqa: S108 (the sandbox has its own)
+_READ_ONLY_ROOT = ("--remount-ro", "/")
 
 
-def bare_mounts() -> list[str]:
-    """Return the options for a command that sees the system only."""
-    return [*OWN, *system_mounts(listening()), "--remount-ro", "/"]
+def bare_mounts() -> list[Mount]:
+    """Return the mounts for a command that sees the system only."""
+    return [*OWN, *system_mounts(listening()), _READ_ONLY_ROOT]
 
 
-def mounts(confinement: Confinement, path: str, program: str) -> list[str]:
-    """Return the options for all that the command sees. A later mount covers an earlier one."""
+def mounts(confinement: Confinement, path: str, program: str) -> list[Mount]:
+    """Return the mounts for all that the command sees. A later mount covers an earlier one."""
     whole, installed, sockets = home(), programs(path, program), listening()
     opened = sorted(_open_mounts(confinement, whole, installed), key=lambda mount: mount[-1].count("/"))
     late = [] if any(is_in(mount[-1], _MACHINE) for mount in opened) else [_MACHINE]
-    options = [*OWN, *system_mounts(sockets, without=late)]
-    options += _bind_options("--ro-bind-try", NETWORK if confinement.network else ())
-    for mount in opened:
-        options += mount
-    options += _hide_options(_sockets_to_hide(confinement, installed, sockets))
+    made = [*OWN, *system_mounts(sockets, without=late)]
+    made += _binds("--ro-bind-try", NETWORK if confinement.network else ())
+    made += [*opened, *_covers(_sockets_to_hide(confinement, installed, sockets))]
     if whole == confinement.workspace:
-        options += _hide_settings_of(confinement.workspace)
-        options += _bind_options("--ro-bind-try", confinement.read) + _bind_options(
-            "--bind-try", _writable(confinement)
-        )
-    return [
-        *options,
-        *_protect_options(confinement),
-        *_bind_options("--ro-bind-try", late),
-        "--remount-ro",
-        "/",
-    ]
+        made += _hide_settings_of(confinement.workspace)
+        made += _binds("--ro-bind-try", confinement.read) + _binds("--bind-try", _writable(confinement))
+    return [*made, *_protect(confinement), *_binds("--ro-bind-try", late), _READ_ONLY_ROOT]
 
 
-def _open_mounts(confinement: Confinement, home: str, programs: Iterable[str]) -> Iterable[Sequence[str]]:
-    """Return the options for visible paths; of several for the same path, the last one counts."""
+def _open_mounts(confinement: Confinement, home: str, programs: Iterable[str]) -> list[Mount]:
+    """Return the mounts of visible paths; of several for the same path, the last one counts."""
     workspace = confinement.workspace
-    if _can_be_replaced(home):
-        yield "--tmpfs", home
-    for place in programs:
-        if not is_in(place, workspace):  # there it could not be written any more
-            yield "--ro-bind-try", place, place
-    for option, places in (("--ro-bind-try", confinement.read), ("--bind-try", _writable(confinement))):
-        for place in places:
-            yield option, place, place
-    yield (("--overlay", confinement.overlay) if confinement.overlay else ("--bind", workspace)) + (
-        workspace,
-    )
+    # A program in the workspace could not be written any more.
+    outside = [path for path in programs if not is_in(path, workspace)]
+    return [
+        *([("--tmpfs", home)] if _can_be_replaced(home) else []),
+        *_binds("--ro-bind-try", (*outside, *confinement.read)),
+        *_binds("--bind-try", _writable(confinement)),
+        ("--overlay", confinement.overlay, workspace)
+        if confinement.overlay
+        else ("--bind", workspace, workspace),
+    ]
 
 
 def _writable(confinement: Confinement) -> Sequence[str]:
@@ -287,50 +282,47 @@ def _sockets_to_hide(
 ) -> Iterator[str]:
     """Yield the hidden parts of visible paths: sockets of services, except where the command may write."""
     own = (confinement.workspace, *confinement.write)
-    for path in other_paths_to_hide(programs, confinement.read, listening):
+    tops = tuple(programs)
+    sockets = _sockets_below((*tops, *confinement.read), listening)
+    for path in outermost((*_data_folders(tops), *sockets)):
         has_own = any(is_in(place, path) for place in (*own, *confinement.read))
         if not has_own and not any(is_in(path, place) for place in own):
             yield path
 
 
-def _protect_options(confinement: Confinement) -> list[str]:
-    """Return the options that make repositories and approvals read-only.
+def _protect(confinement: Confinement) -> list[Mount]:
+    """Return the mounts that make repositories and approvals read-only.
 
     The folders above them become mounts too: those cannot be moved away, with another one put in their place.
     """
     names = confinement.protected
     paths = sorted(set(names) - set(not_mountable(confinement.workspace, names)))
     option = "--bind-inside" if confinement.overlay else "--bind"
-    above = _bind_options(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
-    return above + _bind_options("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
+    above = _binds(option, (f"{confinement.workspace}/{path}" for path in folders_above(paths)))
+    return above + _binds("--ro-bind", (f"{confinement.workspace}/{path}" for path in paths))
 
 
-def _bind_options(option: str, paths: Iterable[str]) -> list[str]:
-    return [word for path in paths for word in (option, path, path)]
+def _binds(option: str, paths: Iterable[str]) -> list[Mount]:
+    return [(option, path, path) for path in paths]
 
 
-def system_mounts(listening: Sequence[str], without: Sequence[str] = ()) -> list[str]:
-    """Return the options for the system's own directories; root's rights in them are taken away."""
-    options: list[str] = []
-    for path in system():
-        if path in without:
-            continue
-        is_link = os.path.islink(path)
-        options += ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind", path, path]
-    options += _hide_options(system_paths_to_hide(listening))
-    if os.geteuid():
-        return options
-    closed = _hide_options(path for path in ROOT_ONLY if os.path.exists(path))
-    # There are settings of the kernel that root could write even without capabilities.
-    return [*options, *closed, "--remount-ro", "/proc"]
-
-
-def _hide_options(paths: Iterable[str]) -> list[str]:
-    return [
-        word
-        for path in paths
-        for word in (("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path))
+def system_mounts(listening: Sequence[str], without: Sequence[str] = ()) -> list[Mount]:
+    """Return the mounts of the system's own directories; root's rights in them are taken away."""
+    made: list[Mount] = [
+        ("--symlink", os.readlink(path), path) if os.path.islink(path) else ("--ro-bind", path, path)
+        for path in system()
+        if path not in without
     ]
+    made += _covers(system_paths_to_hide(listening))
+    if os.geteuid():
+        return made
+    # There are settings of the kernel that root could write even without capabilities.
+    return [*made, *_covers(path for path in ROOT_ONLY if os.path.exists(path)), ("--remount-ro", "/proc")]
+
+
+def _covers(paths: Iterable[str]) -> list[Mount]:
+    """Return the mounts that hide these paths."""
+    return [("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path) for path in paths]
 
 
 def _can_be_replaced(home: str) -> bool:
@@ -342,12 +334,11 @@ def _can_be_replaced(home: str) -> bool:
     return not within or (os.path.isdir(home) and home not in within)
 
 
-def _hide_settings_of(home: str) -> list[str]:
+def _hide_settings_of(home: str) -> list[Mount]:
     """Hide the settings in a home that is the workspace."""
     names = [name for name in os.listdir(home) if name.startswith(".") and name not in PROTECTED]
-    return _hide_options(
-        path for path in (f"{home}/{name}" for name in sorted(names)) if not os.path.islink(path)
-    )
+    paths = (f"{home}/{name}" for name in sorted(names))
+    return _covers(path for path in paths if not os.path.islink(path))
 
 
 def not_mountable(workspace: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def _try(store: str, workspace: str) -> str | None:
     probe = CommandOverlay(store, workspace)
     try:
         probe.make()
-        return namespace.problem("--overlay", probe.directory, workspace)
+        return namespace.problem(("--overlay", probe.directory, os.path.realpath(workspace)))
     except OSError as error:
         return system_words(error)
     except CladaError as error:

@@ -11,7 +11,7 @@ import os
 import struct
 
 from clada.values import Value
-from clada.world.libc import LIBC, c_char_p, c_void_p, get_errno
+from clada.world.libc import LIBC, c_char_p, c_void_p, check, get_errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -265,6 +265,4 @@ def install(program: bytes) -> None:
     """Apply the filter to this thread and all that it starts."""
     where = c_void_p.from_buffer(c_char_p(program)).value
     header = struct.pack("@HP", len(program) // 8, where)
-    if LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0):
-        code = get_errno()
-        raise OSError(code, os.strerror(code))
+    check(LIBC.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0))

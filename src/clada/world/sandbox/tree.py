@@ -8,7 +8,6 @@ directories, which the scan of a recorded run leaves out (record/scan.py).
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
 
 from clada.errors import CladaError
 from clada.text.escape import first_few
@@ -16,77 +15,57 @@ from clada.values import Value
 from clada.world.autorun import ASK, INSTALLED, autorun_of
 from clada.world.files.walk import skip_error, walk
 from clada.world.git.staging import submodules
-from clada.world.sandbox.guard import PROTECTED
+from clada.world.sandbox.guard import IN_GIT_DIRECTORY, PROTECTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from clada.world.files.walk import Directory
 
-    Modes = Iterable[tuple[str, int, int]]  # paths, with the mode that each had and the one that it has
-
-_BARE = {"HEAD", "objects", "refs"}  # the names by which git recognises a repository without a work tree
 _MOST = 200_000  # entries that are examined
 _SET_ID, _EXECUTABLE = 0o6000, 0o111
-_PLAIN, _PROGRAM, _PRIVILEGED = range(3)  # kinds of files, by their mode
 
 
 class Tree(Value):
-    """The result of a scan, as paths below the workspace; `whole` if it has seen everything.
+    """The result of a scan, as paths below the workspace; `whole` if it has seen everything."""
 
-    Programs and privileged files are those that were less than that in the scan before.
-    """
-
-    nested: frozenset[str]
-    files: Mapping[str, frozenset[str]]  # by directory: the names of regular files
-    powers: Mapping[str, int]  # kinds of files that are not plain, of those that were examined
-    programs: frozenset[str]
-    privileged: frozenset[str]  # setuid and setgid files
+    nested: frozenset[str]  # repositories and approvals
+    directories: frozenset[str]
+    modes: Mapping[str, int]  # of regular files
     submodules: tuple[str, ...]
     whole: bool
 
     def has(self, path: str) -> bool:
         """Whether the scan has seen a regular file or a directory at this path."""
-        above, _, name = path.rpartition("/")
-        return path in self.files or name in self.files.get(above, ())
+        return path in self.modes or path in self.directories
 
 
-def scan(workspace: str, before: Tree | None = None, changed: Modes | None = None) -> Tree:
+def scan(workspace: str, before: Tree | None = None) -> Tree:
     """Walk through the workspace, following no link, and not into repositories.
 
-    `before` is an earlier scan of the same run. The mode of every file is examined, unless `changed` says
-    which files have changed theirs: then only those of new files are.
+    `before` is an earlier scan of the same run, which knows the submodules.
     """
     nested: set[str] = set()
-    files: dict[str, frozenset[str]] = {}
-    powers: dict[str, int] = {}
+    directories: set[str] = set()
+    modes: dict[str, int] = {}
     left = _MOST
     for directory in walk(workspace, skip_error):  # commands cannot read those either
         if left <= 0:
             break
         left -= len(directory.entries)
         nested.update(_nested_repositories(directory))
-        names = frozenset(entry.name for entry in directory.entries if entry.is_file(follow_symlinks=False))
-        files[directory.path] = names
-        if before:
-            powers.update(_powers(directory, names - before.files.get(directory.path, frozenset())))
-        if changed is None:
-            # Asking whether we may run a file is quicker than asking for its mode.
-            runnable = [name for name in names if os.access(name, os.X_OK, dir_fd=directory.handle)]
-            powers.update(_powers(directory, runnable))
+        directories.add(directory.path)
+        modes.update(_file_modes(directory))
     links = before.submodules if before else tuple(_submodules(workspace))
     nested.update(path for path in links if f"{path}/.git" not in nested and _is_folder_of(workspace, path))
-    made = _gained_powers(before.powers, powers, changed or ()) if before else {}
-    privileged = frozenset(path for path, power in made.items() if power == _PRIVILEGED)
-    programs = frozenset(made) - privileged
-    return Tree(frozenset(nested), files, powers, programs, privileged, links, left > 0)
+    return Tree(frozenset(nested), frozenset(directories), modes, links, left > 0)
 
 
 def _nested_repositories(directory: Directory) -> list[str]:
     """Return the repositories and approvals in a directory, and keep the walk out of them."""
     names = {entry.name for entry in directory.entries}
-    if directory.path and names >= _BARE:
+    if directory.path and names >= IN_GIT_DIRECTORY:
         directory.enter = []
         return [directory.path]
     own = [name for name in names if name[0] == "." and name.casefold() in PROTECTED]
@@ -94,28 +73,14 @@ def _nested_repositories(directory: Directory) -> list[str]:
     return [directory.join(name) for name in own] if directory.path else []
 
 
-def _powers(directory: Directory, names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the files of a directory that are not plain: their paths below the workspace, and kinds."""
-    for name in names:
-        try:
-            power = _power(os.lstat(name, dir_fd=directory.handle).st_mode)
-        except OSError:
-            continue  # it is gone
-        if power:
-            yield directory.join(name), power
-
-
-def _power(mode: int) -> int:
-    """Return the kind of a file with this mode; anything but a regular file is plain."""
-    if not mode & (_SET_ID | _EXECUTABLE) or not S_ISREG(mode):
-        return _PLAIN
-    return _PRIVILEGED if mode & _SET_ID else _PROGRAM
-
-
-def _gained_powers(before: Mapping[str, int], now: Mapping[str, int], changed: Modes) -> dict[str, int]:
-    """Return the files that have more rights than before."""
-    made = {path: power for path, power in now.items() if power > before.get(path, _PLAIN)}
-    return made | {path: _power(new) for path, old, new in changed if _power(new) > _power(old)}
+def _file_modes(directory: Directory) -> Iterator[tuple[str, int]]:
+    """Yield the regular files of a directory, with their modes."""
+    for entry in directory.entries:
+        if entry.is_file(follow_symlinks=False):
+            try:
+                yield directory.join(entry.name), entry.stat(follow_symlinks=False).st_mode
+            except OSError:
+                continue  # it is gone
 
 
 def _submodules(workspace: str) -> list[str]:
@@ -143,19 +108,23 @@ def describe_new(before: Tree, after: Tree) -> Iterator[str]:
     # All of them: one that is not named may be the one that counts.
     if nested := after.nested - before.nested:
         yield f"the command made {', '.join(sorted(nested))}: git and clada would use it"
-    if after.privileged:
-        yield f"the command made setuid or setgid files: {first_few(sorted(after.privileged))}"
-    if after.programs:
-        yield f"the command made executables: {first_few(sorted(after.programs))}"
-    if found := sorted(_new_autorun_files(before, after)):
+    privileged = _gained(before, after, _SET_ID)
+    if privileged:
+        yield f"the command made setuid or setgid files: {first_few(privileged)}"
+    if programs := [path for path in _gained(before, after, _EXECUTABLE) if path not in privileged]:
+        yield f"the command made executables: {first_few(programs)}"
+    if found := sorted(filter(_runs_by_itself, after.modes.keys() - before.modes.keys())):
         yield f"the command made files that run by themselves: {first_few(found)}"
 
 
-def _new_autorun_files(before: Tree, after: Tree) -> Iterator[str]:
-    """Yield new files that a person would be asked about, but for those of installed packages."""
-    for path, names in after.files.items():
-        for name in names - before.files.get(path, frozenset()):
-            parts = (*path.split("/"), name) if path else (name,)
-            found = autorun_of(parts)
-            if found and found.level == ASK and found.reason != INSTALLED:
-                yield "/".join(parts)
+def _gained(before: Tree, after: Tree, bits: int) -> list[str]:
+    """Return the files that have one of these bits of the mode, and had none of them before."""
+    return sorted(
+        path for path, mode in after.modes.items() if mode & bits and not before.modes.get(path, 0) & bits
+    )
+
+
+def _runs_by_itself(path: str) -> bool:
+    """Whether a person would be asked about a new file; files of installed packages are left out."""
+    found = autorun_of(tuple(path.split("/")))
+    return found is not None and found.level == ASK and found.reason != INSTALLED

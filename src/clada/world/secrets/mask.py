@@ -14,6 +14,7 @@ import stat
 
 from clada.text.escape import escape_controls
 from clada.world.secrets.names import (
+    SECRET_WORDS,
     SecretFiles,
     file_status,
     find_secret_files,
@@ -35,11 +36,9 @@ if TYPE_CHECKING:
 SHORTEST = 8  # characters of a value that is masked: shorter ones occur in ordinary output
 LONGEST = 4096
 
-# Parts of a key that say that its value is secret.
-_SECRET_WORDS = frozenset(
-    """token tokens secret secrets password passwords passwd passphrase pass pwd pw key keys apikey credential
-    credentials creds pat auth authorization cookie cookies dsn jwt bearer authtoken private signature salt
-    webhook login sensitive""".split()
+# Parts of a key that say that its value is secret; some are too common for variables of the environment.
+_SECRET_KEYS = SECRET_WORDS | frozenset(
+    "pwd pw authtoken private signature salt webhook login sensitive".split()
 )
 # Last parts of a key that say that its value describes a secret, or says where one is.
 _DESCRIBING = frozenset(
@@ -193,7 +192,7 @@ def _is_secret_key(key: str) -> bool:
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", key)]
     if not words or words[-1] in _DESCRIBING:
         return False
-    return not _SECRET_WORDS.isdisjoint(words)
+    return not _SECRET_KEYS.isdisjoint(words)
 
 
 def _has_mixed_part(value: str) -> bool:

@@ -98,6 +98,11 @@ DIRECTORIES = {
     ".kube": "Kubernetes",
     ".password-store": "pass",
 }
+# Parts of the name of a variable or a key that say that its value is secret.
+SECRET_WORDS = frozenset(
+    """token tokens secret secrets password passwords passwd passphrase pass key keys apikey credential
+    credentials creds pat auth authorization cookie cookies dsn jwt bearer""".split()
+)
 # A file of data whose name is one of these words, or ends in one: my-secrets.yaml.
 WORDS = tuple("secret secrets credential credentials password passwords passwd apikey apikeys".split())
 OF_DATA = tuple(".txt .csv .json .yml .yaml .toml .xml .ini .conf .cfg .properties .db".split())

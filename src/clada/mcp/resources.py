@@ -1,4 +1,4 @@
-"""What clients can read: documentation and reports as resources, instructions as prompts."""
+"""Resources and prompts: documentation, reports, the project's AGENTS.md; instructions for each notation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 import clada
 
 if TYPE_CHECKING:
-    from clada.mcp.run import SharedWorkspace
+    from clada.mcp.call import SharedWorkspace
 
 DOCS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "docs")
 PAGE, REPORT, AGENTS = "clada://docs/", "clada://report", "clada://agents"
@@ -20,8 +20,8 @@ LONGEST_NUMBER = 9  # digits
 PLAIN, MARKDOWN = "text/plain", "text/markdown"
 
 
-def _pages() -> dict[str, str]:
-    """Return the pages by their addresses: no other file is read."""
+def _docs() -> dict[str, str]:
+    """Return the paths of the documentation by address: no other file is read."""
     try:
         names = sorted(name for name in os.listdir(DOCS) if name.endswith(".md"))
     except OSError:
@@ -29,15 +29,15 @@ def _pages() -> dict[str, str]:
     return {f"{PAGE}{name.removesuffix('.md')}": os.path.join(DOCS, name) for name in names}
 
 
-def resources(workspace: SharedWorkspace) -> list[types.Resource]:
-    """Return what there is to read."""
+def list_resources(workspace: SharedWorkspace) -> list[types.Resource]:
+    """Return all resources but older reports."""
     report = types.Resource(
-        uri=REPORT, name="report", title="The last report", description="What came of the last run.",
+        uri=REPORT, name="report", title="The last report", description="The outcome of the last run.",
         mime_type=PLAIN,
     )  # fmt: skip
     pages = [
         types.Resource(uri=uri, name=f"docs/{uri.removeprefix(PAGE)}", title=_title(path), mime_type=MARKDOWN)
-        for uri, path in _pages().items()
+        for uri, path in _docs().items()
     ]
     return [*_agents(workspace), report, *pages]
 
@@ -51,12 +51,12 @@ def _agents(workspace: SharedWorkspace) -> list[types.Resource]:
 
 
 def with_agents_note(instructions: str, workspace: SharedWorkspace) -> str:
-    """Return what a server says of itself; it names the project's own instructions if there are any."""
+    """Return the server's instructions, with a pointer to the project's own if there are any."""
     return f"{instructions} Read the resource {AGENTS} first." if _agents(workspace) else instructions
 
 
-def templates() -> list[types.ResourceTemplate]:
-    """Return the form of the addresses of older reports."""
+def list_templates() -> list[types.ResourceTemplate]:
+    """Return the template of the addresses of older reports."""
     return [
         types.ResourceTemplate(
             uri_template=f"{REPORT}/{{run}}", name="report of a run", title="The report of a recorded run",
@@ -65,16 +65,16 @@ def templates() -> list[types.ResourceTemplate]:
     ]  # fmt: skip
 
 
-def read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
-    """Return a resource; an address that is none of ours is an error that says which there are."""
+def read_resource(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
+    """Return a resource; MCPError where there is no such address."""
     try:
         return _read(uri, workspace)
-    except clada.CladaError as trouble:
-        raise not_found(uri, trouble.error.sentence) from None
+    except clada.CladaError as error:
+        raise not_found(uri, error.error.sentence) from None
 
 
 def _read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
-    path = _pages().get(uri)
+    path = _docs().get(uri)
     if path:
         with open(path, encoding="utf-8") as file:
             return _content(uri, MARKDOWN, file.read())
@@ -85,7 +85,7 @@ def _read(uri: str, workspace: SharedWorkspace) -> types.ReadResourceResult:
     number = uri.removeprefix(f"{REPORT}/")
     if number != uri and number.isdecimal() and number.isascii() and len(number) <= LONGEST_NUMBER:
         return _content(uri, PLAIN, _report(int(number), workspace))
-    raise not_found(uri, "resources/list names what there is")
+    raise not_found(uri, "resources/list names the others")
 
 
 def _agents_text(workspace: SharedWorkspace) -> str:
@@ -123,8 +123,8 @@ def not_found(what: str, reason: str) -> MCPError:
     return MCPError(types.INVALID_PARAMS, f"not found: {clada.visible(what[:200])}; {reason}")
 
 
-def prompts() -> list[types.Prompt]:
-    """Return the instructions that there are, one for each notation."""
+def list_prompts() -> list[types.Prompt]:
+    """Return the prompts: instructions for each notation."""
     return [
         types.Prompt(
             name=name, title=f"How to write {name}",
@@ -134,14 +134,14 @@ def prompts() -> list[types.Prompt]:
     ]  # fmt: skip
 
 
-def prompt(name: Any, workspace: SharedWorkspace) -> types.GetPromptResult:
+def read_prompt(name: Any, workspace: SharedWorkspace) -> types.GetPromptResult:
     """Return the instructions for a notation, as the first message of a conversation."""
     if name not in clada.PROMPTS:
         raise not_found(f"prompt {name}", f"there are {', '.join(clada.PROMPTS)}")
     settings = workspace.settings
     try:
         text = clada.instructions(name, settings.workspace, settings.start_delimiter, settings.end_delimiter)
-    except clada.CladaError as trouble:  # the list of approvals is damaged
-        raise not_found(f"prompt {name}", trouble.error.sentence) from None
+    except clada.CladaError as error:  # the list of approvals is damaged
+        raise not_found(f"prompt {name}", error.error.sentence) from None
     content = types.TextContent(type="text", text=text)
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])

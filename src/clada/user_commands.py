@@ -1,27 +1,35 @@
-"""Runs the commands of --verify before and after a run, which is rolled back if one of them is worse then.
+"""The user's own commands around a run: --verify before and after it, and the formatters of after_edit.
 
-The commands are the user's own, so they need no approval. They are confined as all commands are; what they
-change in the workspace is put back.
+They need no approval, and are confined as all commands are. What a command of --verify changes in the
+workspace is put back. If one of them ends worse after the run than before it, the run is rolled back.
 """
 
 from __future__ import annotations
 
 import shlex
+from fnmatch import fnmatchcase
 
 from clada.errors import CladaError, Error, UsageError
 from clada.model import Done, Failed
-from clada.text.escape import first_few
+from clada.notations.write import quote_word
+from clada.operations.run.body import run_commands
+from clada.text.escape import escape_controls, first_few
 from clada.values import Value
+from clada.world.approvals import Approvals
+from clada.world.files.tree import content_of
 from clada.world.world import World
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from clada.model import Task
     from clada.settings import Settings
 
 LAST_LINES, WIDEST = 50, 500  # of the output of a command that failed: lines, and characters of each
 LAST_NOTED = 10  # lines of one that failed before, too
+LONGEST_REASON = 200  # characters of what a formatter printed last
+MOST_FILES = 200  # on one command line of a formatter
 TIMED_OUT = 1 << 16  # the worst exit code
 
 
@@ -74,9 +82,7 @@ class Verifier:
 
     def _check(self, command: str) -> Check:
         """Run a command, and put back what it changes; raise CladaError if it cannot be run."""
-        from clada.operations.run.body import run_commands
-
-        world = world_of_user(self._world, command)
+        world = _world_of_user(self._world, command)
         world.drops_writes = True
         record = self._world.recording
         assert record  # noqa: S101 (for type checkers: a run that is verified is recorded)
@@ -89,7 +95,6 @@ class Verifier:
             raise CladaError(error.type, f"--verify: {error.message}", error.hint) from None
         finally:
             record.end_mark(mark, keep=False)
-            self._world.tree = self._world.tree_after = None
             self._world.note_file_changes()
         if world.dropped:
             self._tell([f"put back, because `{command}` is only to verify: {first_few(world.dropped)}"])
@@ -102,8 +107,6 @@ class Verifier:
 
 def refuse_unapproved(settings: Settings) -> None:
     """Raise UsageError if a command is not approved: for front ends that apply answers unattended."""
-    from clada.world.approvals import Approvals
-
     known = Approvals.load(settings.workspace)
     for command in settings.verify:
         approved = settings.approve_all or command in settings.approve or known.is_approved(command)
@@ -112,7 +115,7 @@ def refuse_unapproved(settings: Settings) -> None:
             raise UsageError(message, f"clada approvals add {shlex.quote(command)}")
 
 
-def world_of_user(world: World, command: str) -> World:
+def _world_of_user(world: World, command: str) -> World:
     """Return a world in which this command of the user's is approved, and whose output is kept apart."""
     settings: Settings = world.settings
     given = {"approve": (*settings.approve, command), "shell": "approved"}
@@ -130,3 +133,39 @@ def _failed_check(outcome: Failed, world: World) -> Check:
         raise CladaError(outcome.error.type, f"--verify: {outcome.error.message}", outcome.error.hint)
     is_late = outcome.error.type == "exec_timeout"
     return Check(TIMED_OUT if is_late else outcome.exit_code or 1, outcome.error, output)
+
+
+def format_changed(world: World, tasks: Iterable[Task], tell: Callable[[Sequence[str]], None]) -> None:
+    """Run the formatter of each changed file; say what it changed, or why it failed."""
+    done = [task.outcome for task in tasks if isinstance(task.outcome, Done)]
+    paths = dict.fromkeys(change.path for outcome in done for change in outcome.changes)
+    for pattern, command in world.settings.after_edit.items():
+        matching = [
+            path for path in paths if any(fnmatchcase(name, pattern) for name in (path, path.split("/")[-1]))
+        ]
+        before = {path: data for path in matching if (data := content_of(world.files, path)) is not None}
+        names = list(before)
+        for start in range(0, len(names), MOST_FILES):
+            failure = _run_formatter(world, command, names[start : start + MOST_FILES])
+            if failure:
+                tell([f"`{command}` failed: {failure}"])
+                break
+        changed = [path for path, data in before.items() if content_of(world.files, path) != data]
+        if changed:
+            tell([f"formatted by `{command}`: {first_few(changed, 10)}"])
+
+
+def _run_formatter(world: World, command: str, names: Sequence[str]) -> str:
+    """Run a formatter on files; return why it failed, or nothing."""
+    text = f"{command} {' '.join(map(quote_word, names))}"
+    own = _world_of_user(world, text)
+    try:
+        outcome = run_commands(own, text, None)
+    except CladaError as raised:
+        return raised.error.sentence
+    finally:
+        world.note_file_changes()
+    if not isinstance(outcome, Failed):
+        return ""
+    last = next((line for line in reversed(own.output) if line and line.strip()), "")
+    return f"{outcome.error.sentence}{f': {escape_controls(last[:LONGEST_REASON])}' if last else ''}"

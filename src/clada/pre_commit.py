@@ -1,8 +1,8 @@
-"""Refuses answers, reports and markers in commits: the hook of .pre-commit-hooks.yaml.
+"""The hook of .pre-commit-hooks.yaml: refuses files that are answers or reports, or have markers of answers.
 
-    python -m clada.leftovers FILE …
+    python -m clada.pre_commit FILE …
 
-In Markdown, what stands in a code fence is an example, and fine.
+Code fences in Markdown may have markers: these are examples.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def find_leftover(name: str, data: bytes) -> str | None:
 
 
 def main(names: Sequence[str]) -> int:
-    """Look at files; print what was found, and return 1 if there is anything."""
+    """Check files; print what was found, and return 1 if there is anything."""
     found = []
     for name in names:
         try:

@@ -12,7 +12,7 @@ import pytest
 import clada
 from clada.cli.flags import FLAGS
 from clada.notations.registry import NOTATIONS
-from clada.report.advice import BY_MESSAGE, without_flags
+from clada.report.llm import BY_MESSAGE, without_flags
 
 EXAMPLES = {name: row.example for name, row in NOTATIONS.items() if row.example}
 ANSWERS = Path(__file__).parents[1] / "answers"

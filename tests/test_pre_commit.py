@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import clada
-from clada.leftovers import find_leftover
+from clada.pre_commit import find_leftover
 
 ROOT = Path(__file__).parents[1]
 EDIT = '<---SEARCH file="a.py"--->\nold\n<---REPLACE--->\nnew\n<---END--->\n'
