@@ -343,4 +343,5 @@ def test_queries_do_not_wait_for_a_run(place: Recorded) -> None:
     process = place.start(command("sleep 60"))
     assert eventually(lambda: " running " in place.call("history").stdout)
     assert place.kill(process)
-    assert " killed " in place.call("history").stdout
+    # A child that was being started holds a copy of the lock for a moment longer.
+    assert eventually(lambda: " killed " in place.call("history").stdout)
