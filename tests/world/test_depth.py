@@ -25,24 +25,33 @@ def _do(files: Files, name: str, *operands: str, **options: bool) -> None:
     assert (done.refused, done.exit_code) == (None, 0)
 
 
-def _handle_a_tree(files: Files, name: str, depth: int) -> None:
-    """Make a tree with two directories and a file at each level; copy, move and remove it."""
-    way = "/".join([name] * depth)
+def _make_a_tree(files: Files, depth: int) -> None:
+    """Make a tree with two directories and a file at each level."""
+    way = "/".join(["d"] * depth)
     _do(files, "mkdir", way, p=True)
     _do(files, "mkdir", *(f"{way[: 2 * level - 1]}/beside" for level in range(1, depth)))
     _do(files, "touch", *(f"{way[: 2 * level - 1]}/file" for level in range(1, depth)))
-    _do(files, "cp", name, "copy", a=True)
+
+
+def _handle_a_tree(files: Files) -> None:
+    """Copy, move and remove such a tree."""
+    _do(files, "cp", "d", "copy", a=True)
     _do(files, "mv", "copy", "moved")
-    _do(files, "rm", "moved", name, r=True)
+    _do(files, "rm", "moved", "d", r=True)
     assert files.names(()) == []
+
+
+def _calls_for(files: Files, depth: int) -> int:
+    """Count what a tree takes, but for making it: its paths together grow with the square of the depth."""
+    _make_a_tree(files, depth)
+    return calls(lambda: _handle_a_tree(files))
 
 
 @pytest.mark.slow
 def test_twice_the_depth_costs_twice_the_work(place: Place) -> None:
     """And a little more, for the ways down that are walked again; the square would be four times."""
     with Workspace(str(place.inside)) as files:
-        single = calls(lambda: _handle_a_tree(files, "d", 100))
-        assert calls(lambda: _handle_a_tree(files, "d", 200)) < 2.5 * single
+        assert _calls_for(files, 200) < 2.5 * _calls_for(files, 100)
 
 
 @pytest.mark.slow
@@ -50,7 +59,8 @@ def test_a_deep_tree_takes_few_handles(place: Place) -> None:
     """However deep it is; and all are given back."""
     before = open_handles()
     with few_handles(50), Workspace(str(place.inside)) as workspace:
-        _handle_a_tree(workspace, "d", 300)
+        _make_a_tree(workspace, 300)
+        _handle_a_tree(workspace)
     assert open_handles() == before
 
 
