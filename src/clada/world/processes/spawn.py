@@ -11,6 +11,7 @@ import fcntl
 import os
 import struct
 import sys
+import weakref
 
 from clada.errors import CladaError, system_words
 from clada.values import Value
@@ -21,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from ctypes import Array
-    from typing import Protocol
+    from typing import Any, Protocol
 
     class ThreadRules(Protocol):
         """Restrictions that a thread puts on itself; under a supervisor a Value, which can be sent to it."""
@@ -261,18 +262,10 @@ def _check(code: int) -> None:
 _PATIENCE = 5.0  # seconds; a thread takes a millisecond to start a program
 
 
-class _ThreadEnd:
-    """Calls a function once when a thread ends; if there is no memory for the thread, before it begins."""
+class _Alive:
+    """Lives as long as a thread that is started with it."""
 
-    def __init__(self, ended: Callable[[], object]) -> None:
-        self._left = [ended]
-
-    def notify(self) -> None:
-        for ended in self._left[:]:
-            self._left.clear()
-            ended()
-
-    __del__ = notify
+    __slots__ = ("__weakref__",)
 
 
 def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _result: None) -> int:
@@ -285,16 +278,21 @@ def in_thread(work: Callable[[], int], undo: Callable[[int], object] = lambda _r
     results: list[int] = []
     failures: list[BaseException] = []
 
-    def thread(end: _ThreadEnd) -> None:
+    def thread(alive: _Alive) -> None:
+        del alive  # the interpreter still has it: a failure is not to keep it by this frame
         try:
             results.append(work())
         except BaseException as failure:  # noqa: BLE001 (it is raised again by the caller's thread)
             failures.append(failure)
-        finally:
-            end.notify()
 
+    # A thread without memory for its first frame runs no Python at all, not even a `finally`. So a weak
+    # reference tells its end: the callback is `release` in C, by the name under which it takes an argument.
+    alive = _Alive()
+    callback: Any = done.__exit__
+    ended = weakref.ref(alive, callback)  # noqa: F841 (it is called only while the reference exists)
     try:
-        _thread.start_new_thread(thread, (_ThreadEnd(done.release),))
+        _thread.start_new_thread(thread, (alive,))
+        del alive
     except RuntimeError as refusal:  # the system has no room for one more
         raise OSError(errno.EAGAIN, str(refusal)) from None
     try:
