@@ -78,10 +78,20 @@ def test_it_holds_every_file_of_the_repository(unpacked: Path) -> None:
         assert os.access(unpacked / path, os.X_OK) == os.access(ROOT / path, os.X_OK), path
 
 
-def test_the_demo_and_the_tests_run_in_it(unpacked: Path) -> None:
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """Make a directory for the files of these tests: two sessions would remove each other's old ones."""
+    folder = tempfile.mkdtemp(prefix="clada-sdist-")
+    os.chmod(folder, 0o755)
+    yield Path(folder, "tests")
+    subprocess.run(["rm", "-rf", folder], check=False)  # deeper trees than shutil.rmtree can remove
+
+
+def test_the_demo_and_the_tests_run_in_it(unpacked: Path, base: Path) -> None:
     """By the two commands of the README. `make test` leaves out slow tests, and so this one.
 
     The other tests are the same files as in the repository, and are run there.
     """
     assert "undone: run 1 " in run(unpacked, "make", "demo")
-    assert " passed" in run(unpacked, "make", "test", TESTS).splitlines()[-1]
+    options = f"PYTEST_ADDOPTS=--basetemp={base}"
+    assert " passed" in run(unpacked, "env", options, "make", "test", TESTS).splitlines()[-1]
